@@ -1,0 +1,1 @@
+"""The records of every file and row that bench-assets reads or writes. No I/O here."""

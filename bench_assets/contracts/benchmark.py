@@ -1,0 +1,146 @@
+"""`benchmark.yaml` and the rows of `dataset.jsonl`."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from bench_assets.contracts.base import JsonValue, Record
+
+PART = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+"""A benchmark's name and version become asset key parts and folder names."""
+
+
+class JudgeSpec(Record):
+    """How answers are scored: a matcher, or an LLM judge.
+
+    Keys that are not named here are allowed for `type: llm` only, and are sent to the endpoint with each request
+    (for instance `top_p`).
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    type: Literal["exact_match", "contains", "regex", "numeric", "choice", "llm"]
+    """What scores an answer."""
+    ignore_case: bool = True
+    """Matchers: compare case-folded text. `regex` uses it as its flag."""
+    tolerance: float = Field(default=0.0, ge=0)
+    """`numeric`: the largest absolute difference that still counts as equal."""
+    relative_tolerance: float = Field(default=0.0, ge=0)
+    """`numeric`: the largest difference as a share of the golden's size."""
+    choices: str | None = Field(default=None, min_length=2)
+    """`choice`: the letters that can be chosen, for instance `ABCD`; None means A to Z."""
+    provider: str = "openai"
+    """`llm`: the kind of endpoint. `openai` is any endpoint compatible with OpenAI's chat completions."""
+    model: str | None = None
+    """`llm`: the model's name as its endpoint knows it. Required for `llm`."""
+    base_url: str | None = None
+    """`llm`: the endpoint; None means what OPENAI_BASE_URL says, or the provider's own."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """`llm`: the *name* of the variable that holds the key. The key itself never stands in a spec."""
+    temperature: float | None = Field(default=0.0, ge=0)
+    """`llm`: None sends none, for models that refuse the parameter."""
+    max_tokens: int | None = Field(default=None, gt=0)
+    """`llm`: the most tokens of a verdict; None leaves it to the endpoint."""
+    timeout: float = Field(default=120.0, gt=0)
+    """`llm`: seconds for one request."""
+    retries: int = Field(default=3, ge=0)
+    """`llm`: further requests after one that failed or could not be understood."""
+    concurrency: int = Field(default=8, ge=1)
+    """`llm`: requests in flight at once."""
+    system_prompt: str | None = None
+    """`llm`: replaces our own instruction; it must ask for JSON with `reason` and `label`."""
+    rubric: str | None = None
+    """`llm`: when each label applies; may hold examples."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> "JudgeSpec":
+        if self.type == "llm" and not self.model:
+            raise ValueError("an `llm` judge needs `model`")
+        if self.type != "llm" and self.model_extra:
+            raise ValueError(f"unknown judge keys for `{self.type}`: {', '.join(sorted(self.model_extra))}")
+        return self
+
+    @property
+    def is_matcher(self) -> bool:
+        """True when scoring needs no model."""
+        return self.type != "llm"
+
+
+class ExecutionPolicy(Record):
+    """How hard, how long and how often an agent is asked. Part of the plan, and written to run.json."""
+
+    timeout_sec: float = Field(default=300.0, gt=0)
+    """Seconds for one attempt at one question; past it the attempt ends and its worker is replaced."""
+    worker_ready_timeout_sec: float = Field(default=120.0, gt=0)
+    """Seconds for a started worker to say `ready`; raise it for agents that initialise for long."""
+    parallelism: int = Field(default=4, ge=1, le=1024)
+    """Workers at once."""
+    concurrency: int = Field(default=1, ge=1, le=4096)
+    """Questions in flight in one worker; more than 1 needs an adapter whose `run` is async."""
+    retries: int = Field(default=1, ge=0)
+    """Further attempts after one that failed."""
+    retry_backoff_sec: float = Field(default=1.0, ge=0)
+    """Pause before the second attempt; it doubles with each further one, with up to 25 % of jitter."""
+    min_start_interval_sec: float = Field(default=0.0, ge=0)
+    """Least seconds between two questions handed out, over all workers: protects a rate-limited provider."""
+    checkpoint_flush_every: int = Field(default=50, ge=1)
+    """Object-store checkpoints: settled answers a segment. A local checkpoint writes each one at once."""
+
+
+class BenchmarkSpec(ExecutionPolicy):
+    """What `benchmark.yaml` (or `benchmark.json`) says. `name@version` names it on the command line.
+
+    The fields of `ExecutionPolicy` stand in it too: they are the defaults of a run.
+    """
+
+    name: Annotated[str, Field(pattern=PART)]
+    """Letters, digits, `.`, `_`, `-`."""
+    version: Annotated[str, Field(pattern=PART)]
+    """Text: quote it in YAML, or `1.10` turns into the number 1.1."""
+    description: str = ""
+    """What it measures, shown in the UI."""
+    dataset: str = "dataset.jsonl"
+    """The dataset's file, relative to the spec's folder and inside it."""
+    question_key: str = "question"
+    """The field of a row that holds the question."""
+    golden_key: str = "golden"
+    """The field of a row that holds the reference answer."""
+    judge: JudgeSpec
+    """How answers are scored."""
+    shards: int = Field(default=8, ge=1, le=1000)
+    """Parts in which the questions are materialized. A few large ones: each costs Dagster about 0.1 s."""
+    repetitions: int = Field(default=1, ge=1)
+    """How often each question is asked."""
+    limit: int | None = Field(default=None, ge=1)
+    """At most so many questions; None means all."""
+    sample: int | None = Field(default=None, ge=1)
+    """A random subset of so many questions; None means all."""
+    seed: int = 0
+    """Seed of `sample`."""
+    @property
+    def policy(self) -> ExecutionPolicy:
+        """The defaults of a run."""
+        return ExecutionPolicy(**{name: getattr(self, name) for name in ExecutionPolicy.model_fields})
+
+    @property
+    def id(self) -> str:
+        """`name@version`."""
+        return f"{self.name}@{self.version}"
+
+    @property
+    def shard_names(self) -> tuple[str, ...]:
+        """`000`, `001`, …: the keys of the shard dimension."""
+        return tuple(f"{number:03d}" for number in range(self.shards))
+
+
+class Question(Record):
+    """One row of a dataset."""
+
+    id: str
+    """Unique in the dataset. An integer id in the file becomes its text."""
+    question: str
+    """What the agent is asked."""
+    golden: str | list[str]
+    """The reference answer; a list where any of several is right. Never reaches the agent."""
+    meta: dict[str, JsonValue] = Field(default_factory=dict)
+    """Anything else about the row: topic, source, difficulty. Never reaches the agent."""

@@ -1,0 +1,92 @@
+"""The frozen decision what to run: `<root>/<name>/<version>/plan/<candidate>.json`."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from bench_assets.contracts.base import JsonValue, Record, VersionedRecord, digest
+from bench_assets.contracts.benchmark import ExecutionPolicy, JudgeSpec
+from bench_assets.contracts.environment import EnvironmentRecord
+
+
+class Selection(Record):
+    """Which questions, how often."""
+
+    limit: int | None = None
+    """At most so many, taken after `sample`; None means all."""
+    sample: int | None = None
+    """A random subset of so many; None means all."""
+    seed: int = 0
+    repetitions: int = 1
+    ids: list[str] | None = None
+    """The chosen question ids, in order, where `limit` or `sample` chose; None means every question of the dataset."""
+    questions: int
+    """How many were chosen."""
+
+    @property
+    def executions(self) -> int:
+        """questions × repetitions."""
+        return self.questions * self.repetitions
+
+
+class OverriddenVariable(Record):
+    """A variable that this run gives the agent. Its value is kept where the person gave it, not in the plan."""
+
+    name: str
+    digest: str
+    """SHA-256 of the name and the value."""
+
+
+class Plan(VersionedRecord):
+    """One run, decided."""
+
+    schema_version: int = 1
+    run_id: str
+    """`YYYYMMDD-HHMMSS-xxxxxxxx`, UTC, or what the person gave."""
+    candidate: str
+    benchmark: str
+    """`name@version`."""
+    description: str = ""
+    created_at: str
+    """ISO 8601, UTC, microseconds."""
+    dataset: str
+    """The dataset's file, as the spec names it."""
+    dataset_digest: str
+    """SHA-256 of the dataset's bytes."""
+    spec_digest: str
+    """SHA-256 of the spec's canonical JSON."""
+    total_rows: int
+    """Rows of the dataset, before the selection."""
+    selection: Selection
+    shards: int
+    policy: ExecutionPolicy
+    judge: JudgeSpec
+    """As the spec has it. What a run's own overrides make of it stands in the scores."""
+    environment: EnvironmentRecord
+    kwargs: dict[str, JsonValue] = Field(default_factory=dict)
+    """Handed to `run` with each question."""
+    agent_env: list[str] = Field(default_factory=list)
+    """Names of the variables that the agent may see."""
+    variant_env: list[OverriddenVariable] = Field(default_factory=list)
+    env_overrides: list[OverriddenVariable] = Field(default_factory=list)
+    """Variables that win over those of the same name from anywhere else."""
+    dagster_run_id: str | None = None
+    """The Dagster run that made the plan; holds the values of `env_overrides`. None outside Dagster."""
+    checkpoint_dir: str | None = None
+    """Where the journal goes; None means `<root>/checkpoints`."""
+    resume: bool = False
+    """True when the person asked to go on with this run_id."""
+
+    @property
+    def identity(self) -> str:
+        """Digest of everything that decides what is asked and how it is scored: equal for the same run, and only then."""
+        fields = self.to_json()
+        for name in ("created_at", "dagster_run_id", "description", "resume", "checkpoint_dir"):
+            fields.pop(name)
+        for name in ("built_at", "build_seconds", "candidate"):
+            fields["environment"].pop(name)
+        return digest(fields)
+
+
+RunStatus = Literal["checkpoint", "interrupted", "finished"]
+"""`checkpoint`: under way, or waiting for its judge. `interrupted`: stopped. `finished`: every execution settled."""

@@ -1,0 +1,69 @@
+"""What a judge or a matcher made of an answer: the lines of `scores.jsonl`."""
+
+from bench_assets.contracts.base import JsonValue, Record
+from bench_assets.contracts.outcome import Label, Outcome
+
+
+class JudgeIdentity(Record):
+    """What decided a verdict. Two scores compare only under an equal `digest`."""
+
+    method: str
+    """`exact_match`, …, or `llm_judge`: what `scores.jsonl` calls `method`."""
+    provider: str | None = None
+    model: str | None = None
+    """None for matchers."""
+    settings: dict[str, JsonValue]
+    """Every parameter that can change a verdict; secret values replaced by `***`."""
+    prompt_digest: str | None = None
+    """SHA-256 of the system prompt and the rubric; None for matchers."""
+    scorer_version: int
+    """Raised with every change of our own scoring code that can change a verdict."""
+    digest: str
+    """16 hex digits over all of the above."""
+
+
+class ScoreError(Record):
+    """Why a judge gave no verdict."""
+
+    code: str
+    """For instance `unknown_label`, `no_content`, `judge_empty:length`, `http_500`, `timeout`."""
+    message: str
+    """One sentence; credentials removed."""
+
+
+class Verdict(Record):
+    """What came of judging one answer."""
+
+    label: Label | None
+    """None when there is no verdict."""
+    reason: str = ""
+    error: ScoreError | None = None
+    """None when there is a verdict."""
+    replies: list[str] = []
+    """The judge's replies, raw, in order; empty for matchers."""
+    calls: int = 0
+    """Requests made."""
+    usage: dict[str, int] | None = None
+    """Tokens, summed over the requests; None where the endpoint reports none."""
+
+
+class ScoreRecord(Record):
+    """One line of `scores.jsonl`."""
+
+    id: str
+    value: float | None
+    """1.0 for `correct`, 0.0 for the other labels and for an agent's error, None when there is no verdict."""
+    method: str
+    reason: str
+    label: Label | None
+    """None where there was nothing to judge (an agent's error), or no verdict."""
+    repetition: int
+    execution_id: str
+    outcome: Outcome
+    judge: str
+    """Digest of the judge's identity."""
+    cached: bool = False
+    """True when the verdict came from an earlier one on the same content."""
+    error: ScoreError | None = None
+    replies: list[str] = []
+    usage: dict[str, int] | None = None
