@@ -11,7 +11,9 @@ from bench_assets.errors import InvalidAgent
 
 AGENT_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
-KEY = re.compile(r"^(?P<agent>[A-Za-z0-9][A-Za-z0-9._-]*)@(?P<ref>[A-Za-z0-9._/@+=%-]+)(?:~(?P<variant>[A-Za-z0-9._-]+))?$")
+KEY = re.compile(
+    r"^(?P<agent>[A-Za-z0-9][A-Za-z0-9._-]*)@(?P<ref>[A-Za-z0-9._/@+=%-]+)(?:~(?P<variant>[A-Za-z0-9._-]+))?$"
+)
 
 VariableName = Annotated[str, Field(pattern=VARIABLE_NAME)]
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -21,7 +22,8 @@ class Record(BaseModel):
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the record as plain JSON values; NaN and infinities become None."""
-        return clean_json(self.model_dump(mode="json", by_alias=True))
+        fields: dict[str, JsonValue] = clean_json(self.model_dump(mode="json", by_alias=True))
+        return fields
 
     def to_line(self) -> bytes:
         """Return the record as one line of JSON, UTF-8, with the line's end."""
@@ -90,12 +92,11 @@ def clean_text(text: str) -> str:
 
 def dump_json(value: object, *, sort_keys: bool = False) -> bytes:
     """Return compact strict JSON, UTF-8, on one line (JSON escapes every line feed)."""
+    encode = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys)
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys)
-        return text.encode("utf-8")
-    except (ValueError, TypeError):
-        text = json.dumps(clean_json(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys)
-        return text.encode("utf-8")
+        return encode(value).encode("utf-8")
+    except (ValueError, TypeError):  # not strict JSON, or a lone surrogate: clean it, which costs more
+        return encode(clean_json(value)).encode("utf-8")
 
 
 def digest(value: object) -> str:

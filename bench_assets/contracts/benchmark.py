@@ -117,6 +117,7 @@ class BenchmarkSpec(ExecutionPolicy):
     """A random subset of so many questions; None means all."""
     seed: int = 0
     """Seed of `sample`."""
+
     @property
     def policy(self) -> ExecutionPolicy:
         """The defaults of a run."""

@@ -25,7 +25,7 @@ class Selection(Record):
 
     @property
     def executions(self) -> int:
-        """questions × repetitions."""
+        """Questions × repetitions."""
         return self.questions * self.repetitions
 
 

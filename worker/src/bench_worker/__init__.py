@@ -1,1 +1,3 @@
-__version__="0.1.0"
+"""Runs an agent's adapter in the agent's own environment. See `bench_worker.__main__` for the protocol."""
+
+__version__ = "0.1.0"
