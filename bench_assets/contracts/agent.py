@@ -47,7 +47,7 @@ class AgentSpec(Record):
     """Names of variables that the agent may see, besides the allow-listed ones (PATH, HOME, locale, proxies, …)."""
     kwargs: dict[str, JsonValue] = Field(default_factory=dict)
     """Handed to `run` with each question, as far as it takes them."""
-    variants: dict[str, Variant] = Field(default_factory=dict)
+    variants: dict[Annotated[str, Field(pattern=AGENT_NAME)], Variant] = Field(default_factory=dict)
     """Named changes; a candidate `agent@ref~variant` runs with one."""
     description: str = ""
     """Free text."""
@@ -72,7 +72,7 @@ class CandidateKey(Record):
     @classmethod
     def parse(cls, key: str) -> "CandidateKey":
         """Read a key back. Raises InvalidAgent for text that is no key (`|`, `,` and `...` break Dagster's keys)."""
-        match = KEY.match(key)
+        match = KEY.fullmatch(key)
         if match is None or "..." in key:
             raise InvalidAgent(
                 f"`{key}` is not a candidate. Write `agent@ref` or `agent@ref~variant`; other characters than letters, "

@@ -82,7 +82,7 @@ def clean_json(value: object) -> JsonValue:
 
 
 def clean_text(text: str) -> str:
-    """Return `text` with lone surrogates, which UTF-8 cannot hold, replaced by U+FFFD. NUL is kept: JSON can hold it."""
+    """Return `text` with lone surrogates, which UTF-8 cannot hold, replaced by U+FFFD. NUL stays: JSON can hold it."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

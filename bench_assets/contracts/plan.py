@@ -79,7 +79,7 @@ class Plan(VersionedRecord):
 
     @property
     def identity(self) -> str:
-        """Digest of everything that decides what is asked and how it is scored: equal for the same run, and only then."""
+        """Digest of everything that decides what is asked and how it is scored: equal for the same run only."""
         fields = self.to_json()
         for name in ("created_at", "dagster_run_id", "description", "resume", "checkpoint_dir"):
             fields.pop(name)

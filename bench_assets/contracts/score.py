@@ -1,5 +1,7 @@
 """What a judge or a matcher made of an answer: the lines of `scores.jsonl`."""
 
+from pydantic import Field
+
 from bench_assets.contracts.base import JsonValue, Record
 from bench_assets.contracts.outcome import Label, Outcome
 
@@ -39,7 +41,7 @@ class Verdict(Record):
     reason: str = ""
     error: ScoreError | None = None
     """None when there is a verdict."""
-    replies: list[str] = []
+    replies: list[str] = Field(default_factory=list)
     """The judge's replies, raw, in order; empty for matchers."""
     calls: int = 0
     """Requests made."""
@@ -65,5 +67,5 @@ class ScoreRecord(Record):
     cached: bool = False
     """True when the verdict came from an earlier one on the same content."""
     error: ScoreError | None = None
-    replies: list[str] = []
+    replies: list[str] = Field(default_factory=list)
     usage: dict[str, int] | None = None
