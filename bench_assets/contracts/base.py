@@ -58,8 +58,10 @@ def first_fault(error: ValidationError) -> str:
     """Return pydantic's first complaint as `field.path: what is wrong`, without the offending value."""
     fault = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in fault["loc"])
+    message = "is not a key that is known here" if fault["type"] == "extra_forbidden" else fault["msg"]
+    message = message.removeprefix("Value error, ")
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"`{place}`: {fault['msg']}{more}" if place else fault["msg"] + more
+    return f"`{place}`: {message}{more}" if place else message + more
 
 
 def clean_json(value: object) -> JsonValue:

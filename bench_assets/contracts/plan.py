@@ -77,15 +77,19 @@ class Plan(VersionedRecord):
     resume: bool = False
     """True when the person asked to go on with this run_id."""
 
-    @property
-    def identity(self) -> str:
-        """Digest of everything that decides what is asked and how it is scored: equal for the same run only."""
+    def identity_fields(self) -> dict[str, JsonValue]:
+        """Return everything that decides what is asked and how it is scored."""
         fields = self.to_json()
         for name in ("created_at", "dagster_run_id", "description", "resume", "checkpoint_dir"):
-            fields.pop(name)
+            del fields[name]
         for name in ("built_at", "build_seconds", "candidate"):
-            fields["environment"].pop(name)
-        return digest(fields)
+            del fields["environment"][name]
+        return fields
+
+    @property
+    def identity(self) -> str:
+        """SHA-256 of `identity_fields`: equal for the same run only."""
+        return digest(self.identity_fields())
 
 
 RunStatus = Literal["checkpoint", "interrupted", "finished"]

@@ -1,0 +1,1 @@
+"""What a project has: its folders and settings, benchmarks, agents and candidates. Reads files, starts nothing."""

@@ -1,0 +1,140 @@
+"""Reads `dataset.jsonl`: one JSON object a line, split on line feeds only."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from bench_assets.catalog.benchmarks import Benchmark
+from bench_assets.contracts.benchmark import Question
+from bench_assets.errors import InvalidBenchmark
+
+Refuse = Callable[[str], NoReturn]
+"""Raises InvalidBenchmark for the line under way."""
+
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class DatasetFacts:
+    """What a whole pass over a dataset found."""
+
+    rows: int
+    digest: str
+    """SHA-256 of the file's bytes."""
+
+
+def check_dataset(benchmark: Benchmark) -> DatasetFacts:
+    """Read every row and return what was found. Raises InvalidBenchmark, with file and line, at the first bad row."""
+    seen: dict[str, int] = {}
+    sha = hashlib.sha256()
+    for line, raw in _lines(benchmark.dataset):
+        sha.update(raw)
+        question = _question(benchmark, raw, line)
+        if question is None:
+            continue
+        if question.id in seen:
+            raise InvalidBenchmark(
+                f"the id `{question.id}` stands on line {seen[question.id]} and again on line {line}; "
+                "give each row its own (an id that is a number counts as its text)",
+                path=benchmark.dataset,
+                line=line,
+            )
+        seen[question.id] = line
+    if not seen:
+        raise InvalidBenchmark("holds no rows", path=benchmark.dataset)
+    return DatasetFacts(rows=len(seen), digest=sha.hexdigest())
+
+
+def read_questions(benchmark: Benchmark) -> Iterator[Question]:
+    """Yield the rows in the file's order. Raises InvalidBenchmark, with file and line, at a bad row."""
+    for line, raw in _lines(benchmark.dataset):
+        question = _question(benchmark, raw, line)
+        if question is not None:
+            yield question
+
+
+def dataset_digest(path: Path) -> str:
+    """Return the SHA-256 of a dataset's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    with path.open("rb") as file:  # binary files split on \n only, so U+2028 inside a string splits nothing
+        yield from enumerate(file, start=1)
+
+
+def _question(benchmark: Benchmark, raw: bytes, line: int) -> Question | None:
+    """Return the row on a line; None for a blank line."""
+
+    def refuse(message: str) -> NoReturn:
+        raise InvalidBenchmark(message, path=benchmark.dataset, line=line)
+
+    if line == 1:
+        raw = raw.removeprefix(BOM)
+    if not raw.strip():
+        return None
+    row = _parse(raw, refuse=refuse)
+    spec = benchmark.spec
+    for key in ("id", spec.question_key, spec.golden_key):
+        if key not in row:
+            refuse(f"the row has no `{key}`; it has {', '.join(f'`{name}`' for name in row) or 'no keys'}")
+    meta = row.get("meta") or {}
+    if not isinstance(meta, dict):
+        refuse(f"`meta` must be an object, not {_kind(meta)}")
+    question = _text(row[spec.question_key], spec.question_key, refuse=refuse)
+    if not question.strip():
+        refuse(f"`{spec.question_key}` is empty")
+    identity = _text(row["id"], "id", refuse=refuse)
+    if not identity.strip():
+        refuse("`id` is empty")
+    golden = _golden(row[spec.golden_key], spec.golden_key, refuse=refuse)
+    if spec.judge.is_matcher and not all(text.strip() for text in ([golden] if isinstance(golden, str) else golden)):
+        refuse(f"`{spec.golden_key}` is empty, and `{spec.judge.type}` would find an empty text in every answer")
+    return Question(id=identity, question=question, golden=golden, meta=meta)
+
+
+def _parse(raw: bytes, *, refuse: Refuse) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(found := dict(pairs)) != len(pairs):
+            raise ValueError("a key stands twice in one object")
+        return found
+
+    def no_constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is not JSON")
+
+    try:
+        row: dict[str, Any] = json.loads(raw.decode("utf-8"), object_pairs_hook=once, parse_constant=no_constant)
+    except UnicodeDecodeError:
+        refuse("the line is not UTF-8 text; it may be torn")
+    except (ValueError, RecursionError) as error:
+        torn = "" if raw.endswith(b"\n") else " (the file's last line has no line end; it may be torn)"
+        refuse(f"the line is not JSON: {error}{torn}")
+    if not isinstance(row, dict):
+        refuse(f"the line must hold an object with `id`, question and golden, not {_kind(row)}")
+    return row
+
+
+def _golden(value: Any, key: str, *, refuse: Refuse) -> str | list[str]:
+    if not isinstance(value, list):
+        return _text(value, key, refuse=refuse)
+    if not value:
+        refuse(f"`{key}` is an empty list; it must hold at least one reference answer")
+    return [_text(item, key, refuse=refuse) for item in value]
+
+
+def _text(value: Any, key: str, *, refuse: Refuse) -> str:
+    """Return text as it is and an integer as its digits; nothing else has one sure spelling."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return refuse(f"`{key}` must be text, not {_kind(value)}; put it in quotes")
+
+
+def _kind(value: Any) -> str:
+    names = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "text", list: "a list"}
+    return names.get(type(value), "an object")

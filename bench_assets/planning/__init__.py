@@ -1,0 +1,1 @@
+"""Decides what a run is: which questions, how often, under which identities. Pure but for reading the dataset."""

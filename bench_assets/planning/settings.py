@@ -1,0 +1,35 @@
+"""What a person can set for one run."""
+
+from pydantic import Field
+
+from bench_assets.contracts.agent import VariableName
+from bench_assets.contracts.base import Record
+
+RUN_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+"""A run_id becomes a folder's name."""
+
+
+class RunSettings(Record):
+    """Settings of one run. None means what the benchmark's spec says."""
+
+    limit: int | None = Field(default=None, ge=1)
+    sample: int | None = Field(default=None, ge=1)
+    seed: int | None = None
+    repetitions: int | None = Field(default=None, ge=1)
+    timeout_sec: float | None = Field(default=None, gt=0)
+    worker_ready_timeout_sec: float | None = Field(default=None, gt=0)
+    parallelism: int | None = Field(default=None, ge=1)
+    concurrency: int | None = Field(default=None, ge=1)
+    retries: int | None = Field(default=None, ge=0)
+    retry_backoff_sec: float | None = Field(default=None, ge=0)
+    min_start_interval_sec: float | None = Field(default=None, ge=0)
+    checkpoint_flush_every: int | None = Field(default=None, ge=1)
+    checkpoint_dir: str | None = None
+    """A folder or `s3://bucket/prefix`; None means `checkpoints/` in the storage."""
+    resume: bool = False
+    """Go on with the candidate's current run instead of starting a new one."""
+    description: str = ""
+    env_overrides: dict[VariableName, str] = Field(default_factory=dict, repr=False)
+    """Variables of the agent for this run; they win. `${NAME}` is taken from bench-assets' own environment."""
+    run_id: str | None = Field(default=None, pattern=RUN_ID)
+    """None means a fresh one."""
