@@ -45,6 +45,11 @@ class Candidates:
     def __init__(self, project: Project, objects: Objects) -> None:
         self._project = project
         self._objects = objects
+        self._held: dict[str, AgentSpec] = {}
+
+    def hold(self, candidate: str, agent: AgentSpec) -> None:
+        """Keep a candidate's definition with its credentials, in this process's memory only."""
+        self._held[candidate] = agent
 
     def register(self, candidate: str, agent: AgentSpec) -> None:
         """Keep what an ad hoc candidate stands for, so that any process can materialize it."""
@@ -63,7 +68,7 @@ class Candidates:
         """Return what a key stands for. Raises InvalidAgent for an unknown agent or variant, with those there are."""
         key = CandidateKey.parse(candidate)
         try:
-            agent = self._read(_key(candidate)).agent
+            agent = self._held.get(candidate) or self._read(_key(candidate)).agent
         except ObjectMissing:
             agents = load_agents(self._project.agents)
             if key.agent not in agents:

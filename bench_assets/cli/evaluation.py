@@ -1,0 +1,255 @@
+"""One evaluation in this process: three Dagster runs on the instance that the UI shows."""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from dagster._core.storage.tags import (
+    ASSET_PARTITION_RANGE_END_TAG,
+    ASSET_PARTITION_RANGE_START_TAG,
+    PARTITION_NAME_TAG,
+)
+
+from bench_assets.catalog.benchmarks import Benchmark, find_benchmark
+from bench_assets.catalog.dataset import check_dataset
+from bench_assets.cli.agents import NamedAgent, name_agent
+from bench_assets.cli.instance import open_instance, open_project
+from bench_assets.cli.outcome import Result, show
+from bench_assets.contracts.answer import AnswerRecord
+from bench_assets.contracts.plan import Plan
+from bench_assets.contracts.run import FinishedRun
+from bench_assets.definitions import build_definitions
+from bench_assets.defs.partitions import asset_key
+from bench_assets.errors import BenchError, Interrupted, InvalidInput
+from bench_assets.judging.settings import effective_judge
+from bench_assets.planning.settings import RunSettings
+from bench_assets.resources.failures import BenchFailure
+from bench_assets.stages.plan import current_plan
+from bench_assets.stages.records import RecordFile, record_key
+from bench_assets.stages.summary import keep_unjudged
+from bench_assets.stages.workspace import Workspace
+from bench_assets.storage.bundle import RunBundle
+
+ENVIRONMENT = dg.AssetKey("agent_environment")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The options of `bench-assets run`, under their names."""
+
+    benchmark: str
+    agent: str
+    agent_entry_point: str | None = None
+    agent_import_path: str | None = None
+    agent_extra_dep: tuple[str, ...] = ()
+    agent_python: str | None = None
+    agent_env: tuple[str, ...] = ()
+    env_override: tuple[str, ...] = field(default=(), repr=False)
+    timeout: float | None = None
+    worker_ready_timeout: float | None = None
+    limit: int | None = None
+    sample: int | None = None
+    seed: int | None = None
+    repetitions: int | None = None
+    parallelism: int | None = None
+    concurrency: int | None = None
+    min_start_interval: float | None = None
+    retries: int | None = None
+    retry_backoff_sec: float | None = None
+    checkpoint_dir: str | None = None
+    checkpoint_flush_every: int | None = None
+    resume: bool = False
+    skip_judge: bool = False
+    output_dir: Path | None = None
+    upload_dir: str | None = None
+    invalidate_agent_cache: bool = False
+    log_level: str = "warning"
+    log_ipc: bool = False
+    worker_source: str | None = None
+    description: str = ""
+    run_id: str | None = None
+
+    def settings(self) -> RunSettings:
+        """Return the settings of the run. Raises InvalidInput for values that make no run."""
+        same = ("limit", "sample", "seed", "repetitions", "parallelism", "concurrency", "retries", "retry_backoff_sec")
+        same += ("checkpoint_dir", "checkpoint_flush_every", "resume", "description", "run_id")
+        values = {name: getattr(self, name) for name in same} | {
+            "timeout_sec": self.timeout,
+            "worker_ready_timeout_sec": self.worker_ready_timeout,
+            "min_start_interval_sec": self.min_start_interval,
+            "env_overrides": self._variables(),
+        }
+        return RunSettings.from_json(values, source="the command line")
+
+    def _variables(self) -> dict[str, str]:
+        given = {}
+        for text in self.env_override:
+            name, equals, value = text.partition("=")
+            if not equals:
+                raise InvalidInput(f"--env-override `{name}` has no value; write NAME=VALUE.")
+            given[name] = value
+        return given
+
+
+def evaluate(request: Request) -> int:
+    """Check everything that can be checked, then run. Returns the exit code."""
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("bench_assets").setLevel("DEBUG" if request.log_ipc else request.log_level.upper())
+    workspace = open_project()
+    benchmark = find_benchmark(workspace.project.benchmarks, request.benchmark)
+    check_dataset(benchmark)
+    settings = request.settings()
+    if not request.skip_judge:
+        effective_judge(benchmark.spec.judge, environ=workspace.environ)
+    named = name_agent(
+        workspace.project,
+        request.agent,
+        entry_point=request.agent_entry_point,
+        import_path=request.agent_import_path,
+        extra_deps=request.agent_extra_dep,
+        python=request.agent_python,
+        env=request.agent_env,
+    )
+    _register(workspace, named)
+    with open_instance(workspace.project) as instance:
+        instance.add_dynamic_partitions("candidates", [named.candidate])
+        evaluation = Evaluation(workspace, benchmark, named.candidate, instance=instance, log_level=request.log_level)
+        result = evaluation.run(request, settings)
+    _deliver(workspace, request, result)
+    return show(result)
+
+
+def _register(workspace: Workspace, named: NamedAgent) -> None:
+    if named.agent is not None and named.public is not None:
+        workspace.candidates.register(named.candidate, named.public)
+        workspace.candidates.hold(named.candidate, named.agent)
+    workspace.candidates.resolve(named.candidate)
+
+
+def _deliver(workspace: Workspace, request: Request, result: Result) -> None:
+    """Copy the bundle to where the person asked for it."""
+    bundle = RunBundle(workspace.store, result.plan.run_id)
+    if request.output_dir is not None:
+        target = workspace.open_place(str(request.output_dir.expanduser().absolute()))
+        bundle.copy_to(target, prefix=result.plan.run_id)
+        result.places.append(target.url(result.plan.run_id))
+    if request.upload_dir is not None:
+        target = workspace.open_place(request.upload_dir)
+        bundle.copy_to(target, prefix=result.plan.run_id)
+        result.places.append(target.url(result.plan.run_id))
+
+
+class Evaluation:
+    """Materializes one candidate's assets on one benchmark, stage by stage."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        benchmark: Benchmark,
+        candidate: str,
+        *,
+        instance: dg.DagsterInstance,
+        log_level: str,
+    ) -> None:
+        self._workspace = workspace
+        self._benchmark = benchmark
+        self._candidate = candidate
+        self._instance = instance
+        self._log_level = log_level.upper()
+        self._definitions = build_definitions([benchmark], workspace=workspace)
+
+    def run(self, request: Request, settings: RunSettings) -> Result:
+        """Run the stages. Raises the error of the first that fails; what was finished is kept."""
+        self._materialize(
+            [ENVIRONMENT, self._key("plan")],
+            {PARTITION_NAME_TAG: self._candidate},
+            {
+                ENVIRONMENT: {"invalidate": request.invalidate_agent_cache, "worker_source": request.worker_source},
+                self._key("plan"): settings.model_dump(exclude_none=True),
+            },
+        )
+        plan = self._plan()
+        names = ["answers"] if request.skip_judge else ["answers", "scores"]
+        shards = self._benchmark.spec.shard_names
+        with self._interruption(plan):
+            self._materialize(
+                [self._key(name) for name in names],
+                {
+                    ASSET_PARTITION_RANGE_START_TAG: f"{self._candidate}|{shards[0]}",
+                    ASSET_PARTITION_RANGE_END_TAG: f"{self._candidate}|{shards[-1]}",
+                },
+                {self._key("answers"): {"log_ipc": request.log_ipc}},
+            )
+            if request.skip_judge:
+                keep_unjudged(self._workspace, plan, answers=self._answers())
+                return Result(plan, self._workspace.store.url(f"runs/{plan.run_id}"))
+            self._materialize(
+                [self._key("summary"), self._key("result_rows")], {PARTITION_NAME_TAG: self._candidate}, {}
+            )
+        finished = FinishedRun.from_json(self._stored("summary"), source="the summary")
+        return Result(plan, finished.folder, finished.summary)
+
+    def _materialize(
+        self, keys: list[dg.AssetKey], tags: Mapping[str, str], config: Mapping[dg.AssetKey, Mapping[str, Any]]
+    ) -> None:
+        job = self._definitions.get_repository_def().get_implicit_job_def_for_assets(keys)
+        if job is None:
+            raise AssertionError(f"{keys} share no partitions")
+        ops = {
+            self._definitions.get_assets_def(key).node_def.name: {"config": dict(values)}
+            for key, values in config.items()
+            if key in keys
+        }
+        loggers = {"console": {"config": {"log_level": self._log_level}}}
+        try:
+            job.execute_in_process(
+                run_config={"ops": ops, "loggers": loggers},
+                instance=self._instance,
+                asset_selection=keys,
+                tags={**tags, "bench/candidate": self._candidate, "bench/benchmark": self._benchmark.spec.id},
+            )
+        except BenchFailure as failure:
+            raise failure.error from None
+        except dg.Failure as failure:
+            raise BenchError(failure.description or "a step failed") from failure
+
+    @contextmanager
+    def _interruption(self, plan: Plan) -> Iterator[None]:
+        try:
+            yield
+        except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt) as stop:
+            raise Interrupted(
+                f"interrupted: run {plan.run_id} is not finished. What was answered is kept; the same command with "
+                "--resume goes on from there."
+            ) from stop
+
+    def _key(self, name: str) -> dg.AssetKey:
+        return asset_key(self._benchmark, name)
+
+    def _plan(self) -> Plan:
+        plan = current_plan(self._workspace, benchmark=self._benchmark, candidate=self._candidate)
+        if plan is None:
+            raise AssertionError("the plan was materialized a moment ago")
+        return plan
+
+    def _folder(self, name: str) -> str:
+        return f"{self._benchmark.spec.name}/{self._benchmark.spec.version}/{name}"
+
+    def _stored(self, name: str) -> Any:
+        key = record_key(self._folder(name), partition=self._candidate, suffix=".json")
+        return json.loads(self._workspace.store.read(key))
+
+    def _answers(self) -> dict[str, RecordFile[AnswerRecord]]:
+        partitions = [f"{self._candidate}|{shard}" for shard in self._benchmark.spec.shard_names]
+        folder = self._folder("answers")
+        return {
+            partition: RecordFile(
+                self._workspace.store, record_key(folder, partition=partition, suffix=".jsonl"), AnswerRecord
+            )
+            for partition in partitions
+        }

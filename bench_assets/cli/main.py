@@ -1,0 +1,86 @@
+"""The group of commands, and what their errors and exit codes mean.
+
+Exit codes: 0 finished, 1 no usable result, 2 bad input, 130 interrupted.
+"""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from bench_assets import __version__
+
+COMMANDS = {
+    "run": "bench_assets.cli.run:run",
+    "benchmarks": "bench_assets.cli.benchmarks:benchmarks",
+    "validate": "bench_assets.cli.benchmarks:validate",
+    "candidates": "bench_assets.cli.candidates:candidates",
+}
+SUMMARIES = {
+    "run": "Benchmark one agent: ask, judge, sum up, store.",
+    "benchmarks": "List the benchmarks of this project.",
+    "validate": "Check a benchmark's spec and every row of its dataset.",
+    "candidates": "Register agents' versions for the UI and for `dagster asset materialize`.",
+}
+
+
+class LazyGroup(click.Group):
+    """Knows its commands' names and summaries, and imports a command when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order in which a user meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None for a name that is not known."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUMMARIES.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="bench-assets")
+def group() -> None:
+    r"""Is this version of our agent better, and can we trust the number?
+
+    \b
+    Exit codes: 0 finished, 1 no usable result, 2 bad input, 130 interrupted.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(execute(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def execute(arguments: list[str]) -> int:
+    """Run the command line. Returns the exit code; a user's mistake is a sentence on standard error."""
+    try:
+        code = group.main(arguments, prog_name="bench-assets", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return _say("interrupted", code=130)
+    except Exception as error:
+        from bench_assets.errors import BenchError, Interrupted, InvalidInput
+
+        if isinstance(error, Interrupted):
+            return _say(str(error), code=130)
+        if isinstance(error, BenchError):
+            return _say(f"error: {error}", code=2 if isinstance(error, InvalidInput) else 1)
+        raise
+    return code if isinstance(code, int) else 0
+
+
+def _say(text: str, *, code: int) -> int:
+    click.echo(text, err=True)
+    return code

@@ -1,0 +1,71 @@
+"""The end of a run on the terminal: a table, where the files lie, an exit code."""
+
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.table import Table
+
+from bench_assets.contracts.plan import Plan
+from bench_assets.contracts.run import Summary
+
+
+@dataclass
+class Result:
+    """What a run came to."""
+
+    plan: Plan
+    folder: str
+    """Where its files lie."""
+    summary: Summary | None = None
+    """None when judging was left for later."""
+    places: list[str] = field(default_factory=list)
+    """Further places that hold a copy of the files."""
+
+
+def show(result: Result) -> int:
+    """Print the result. Returns 0, or 1 when the run has no usable result."""
+    console = Console(soft_wrap=True, highlight=False)
+    plan = result.plan
+    if result.summary is None:
+        console.print(f"{plan.candidate} on {plan.benchmark}: {plan.selection.executions} executions, not judged yet.")
+    else:
+        console.print(_table(plan, result.summary))
+    for place in (result.folder, *result.places):
+        console.print(f"files: {place}", markup=False)
+    if result.summary is None:
+        return 0
+    return _verdict(console, result.summary)
+
+
+def _table(plan: Plan, summary: Summary) -> Table:
+    table = Table(title=f"{plan.candidate} on {plan.benchmark}", title_justify="left", show_header=False)
+    interval = summary.interval
+    spread = f"  (95 % between {interval.low:.1%} and {interval.high:.1%})" if interval else ""
+    table.add_row("run", plan.run_id)
+    table.add_row("accuracy", f"{_percent(summary.accuracy)}{spread}")
+    table.add_row("precision, of those attempted", _percent(summary.precision))
+    table.add_row("f1", "-" if summary.f1 is None else f"{summary.f1:.3f}")
+    for outcome, count in summary.outcomes.items():
+        if count or outcome in ("correct", "incorrect"):
+            table.add_row(outcome, f"{count} of {summary.total}")
+    if summary.latency_ms:
+        table.add_row("latency p50 / p90", f"{summary.latency_ms.p50:.0f} ms / {summary.latency_ms.p90:.0f} ms")
+    if summary.partial:
+        table.add_row("covers", f"{plan.selection.questions} of the benchmark's {plan.total_rows} questions")
+    return table
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
+
+
+def _verdict(console: Console, summary: Summary) -> int:
+    missing = summary.outcomes.get("missing", 0)
+    if missing:
+        console.print(f"The run is incomplete: {missing} of {summary.total} executions are missing.")
+        return 1
+    if not summary.coverage:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in summary.error_kinds.items())
+        console.print(f"The run has no usable result: not one execution has a verdict ({kinds}).", markup=False)
+        return 1
+    return 0

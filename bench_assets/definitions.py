@@ -1,0 +1,40 @@
+"""The Dagster code location: every benchmark of the project, wired. Decides nothing."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import dagster as dg
+
+from bench_assets.catalog.benchmarks import Benchmark, list_benchmarks
+from bench_assets.catalog.project import Project
+from bench_assets.defs.agent_environment import agent_environment
+from bench_assets.defs.answers import answers_asset
+from bench_assets.defs.plan import plan_asset
+from bench_assets.defs.result_rows import result_rows_asset
+from bench_assets.defs.scores import scores_asset
+from bench_assets.defs.summary import summary_asset
+from bench_assets.resources.workspace import resources
+from bench_assets.stages.workspace import Workspace
+
+FACTORIES = (plan_asset, answers_asset, scores_asset, summary_asset, result_rows_asset)
+
+
+def build_definitions(benchmarks: Sequence[Benchmark], *, workspace: Workspace | None = None) -> dg.Definitions:
+    """Return the definitions for some benchmarks. `workspace` None opens the project of each process."""
+    return dg.Definitions(
+        assets=[agent_environment, *(factory(benchmark) for benchmark in benchmarks for factory in FACTORIES)],
+        resources=resources(workspace),
+        executor=dg.in_process_executor,
+    )
+
+
+@dg.definitions
+def defs() -> dg.Definitions:
+    """Return the definitions of the project that the process runs in; a broken benchmark is left out and named."""
+    project = Project.find(os.environ, cwd=Path.cwd())
+    benchmarks, faults = list_benchmarks(project.benchmarks)
+    for fault in faults:
+        warnings.warn(f"left out: {fault}", stacklevel=1)
+    return build_definitions(benchmarks)

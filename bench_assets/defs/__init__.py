@@ -1,0 +1,1 @@
+"""Dagster definitions and nothing else: one module an asset."""

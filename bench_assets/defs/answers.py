@@ -1,0 +1,112 @@
+"""`answers`: what the agent said."""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from bench_assets.catalog.benchmarks import Benchmark
+from bench_assets.contracts.answer import AnswerRecord
+from bench_assets.contracts.plan import Plan
+from bench_assets.defs.partitions import grid, input_from, shared, split
+from bench_assets.io_managers.records import PartitionOutput
+from bench_assets.resources.failures import as_failures
+from bench_assets.resources.tables import Samples
+from bench_assets.stages.answers import AnswerStage, ShardCounts
+from bench_assets.stages.workspace import Workspace
+
+
+class AnswersConfig(dg.Config):
+    """How the asking is logged."""
+
+    log_ipc: bool = Field(default=False, description="Log every message between bench-assets and its workers.")
+
+
+def answers_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
+    """Return the `answers` of a benchmark."""
+
+    @dg.asset(
+        **shared(benchmark, "answers", kinds={"python"}),
+        ins={"plan": input_from(benchmark, "plan")},
+        partitions_def=grid(benchmark),
+        description=(
+            f"The agent's answers to {benchmark.spec.id}, from worker processes in the agent's own environment. "
+            "Materializing a shard again asks only what has no answer yet."
+        ),
+    )
+    def answers(
+        context: dg.AssetExecutionContext,
+        config: AnswersConfig,
+        plan: dict[str, Plan],
+        workspace: dg.ResourceParam[Workspace],
+    ) -> dg.Output[Iterator[PartitionOutput]]:
+        return dg.Output(_answers(context, config, plan, workspace, benchmark))
+
+    return answers
+
+
+def _answers(
+    context: dg.AssetExecutionContext,
+    config: AnswersConfig,
+    plans: dict[str, Plan],
+    workspace: Workspace,
+    benchmark: Benchmark,
+) -> Iterator[PartitionOutput]:
+    partitions = sorted(str(key) for key in context.partition_keys)
+    with as_failures():
+        for candidate, shards in groupby(partitions, key=lambda partition: split(partition)[0]):
+            plan = plans[candidate]
+            given = _given_variables(context, plan)
+            with AnswerStage(workspace, plan, benchmark, env_overrides=given, log_ipc=config.log_ipc) as stage:
+                for partition in shards:
+                    yield _shard(context, stage, partition)
+
+
+def _shard(context: dg.AssetExecutionContext, stage: AnswerStage, partition: str) -> PartitionOutput:
+    counts, samples = ShardCounts(), Samples[AnswerRecord]()
+    records = samples.watch(stage.shard(split(partition)[1], counts), bad=lambda record: record.error is not None)
+
+    def metadata() -> Mapping[str, Any]:
+        found = {
+            "executions": counts.planned,
+            "answered": counts.answered,
+            "errors": counts.errors,
+            "asked": counts.asked,
+            "reused": counts.reused,
+            "failures": samples.table(
+                samples.bad, id=lambda r: r.id, kind=lambda r: r.error and r.error.kind, error=_message
+            ),
+            "samples": samples.table(
+                samples.good, id=lambda r: r.id, question=lambda r: r.question, answer=lambda r: r.answer
+            ),
+        }
+        context.add_asset_metadata(found, partition_key=partition)
+        return found
+
+    return PartitionOutput(partition, records, metadata=metadata)
+
+
+def _message(record: AnswerRecord) -> str:
+    return record.error.message if record.error else ""
+
+
+def _given_variables(context: dg.AssetExecutionContext, plan: Plan) -> dict[str, str]:
+    """Return the run's own variables of the agent, from the configuration of the Dagster run that made the plan.
+
+    They may be secrets, so the plan holds only their digests, and the values stay where the person typed them.
+    """
+    if not plan.env_overrides:
+        return {}
+    run = context.instance.get_run_by_id(plan.dagster_run_id or "")
+    ops = run.run_config.get("ops", {}) if run else {}
+    for op in ops.values():
+        given = op.get("config", {}).get("env_overrides")
+        if given:
+            return dict(given)
+    raise dg.Failure(
+        f"The plan of run {plan.run_id} has variables for the agent whose values stand in the Dagster run "
+        f"{plan.dagster_run_id}, which is gone. Materialize `plan` again with `env_overrides`.",
+        allow_retries=False,
+    )

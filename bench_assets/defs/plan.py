@@ -1,0 +1,107 @@
+"""`plan`: the frozen decision what to run."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+from pydantic import Field
+
+from bench_assets.catalog.benchmarks import Benchmark
+from bench_assets.contracts.environment import EnvironmentRecord
+from bench_assets.defs.partitions import candidates, shared
+from bench_assets.io_managers.records import PartitionOutput
+from bench_assets.planning.settings import RunSettings
+from bench_assets.resources.failures import as_failures
+from bench_assets.stages.plan import plan_run
+from bench_assets.stages.workspace import Workspace
+
+
+class PlanConfig(dg.Config):
+    """Settings of one run. What is left out is taken from the benchmark's spec."""
+
+    limit: int | None = Field(default=None, description="At most so many questions, taken after `sample`.")
+    sample: int | None = Field(default=None, description="A random subset of so many questions.")
+    seed: int | None = Field(
+        default=None, description="Seed of `sample`; the same seed gives the same questions for ever."
+    )
+    repetitions: int | None = Field(default=None, description="How often each question is asked.")
+    timeout_sec: float | None = Field(default=None, description="Seconds for one attempt at one question.")
+    worker_ready_timeout_sec: float | None = Field(
+        default=None, description="Seconds for a started worker to say that it is ready."
+    )
+    parallelism: int | None = Field(default=None, description="Workers at once.")
+    concurrency: int | None = Field(default=None, description="Questions in flight in one worker of an async adapter.")
+    retries: int | None = Field(default=None, description="Further attempts after one that failed.")
+    retry_backoff_sec: float | None = Field(
+        default=None, description="Pause before the second attempt; it doubles with each further one."
+    )
+    min_start_interval_sec: float | None = Field(
+        default=None, description="Least seconds between two questions handed out, over all workers."
+    )
+    checkpoint_dir: str | None = Field(
+        default=None, description="Where settled answers go as they settle: a folder or s3://bucket/prefix."
+    )
+    checkpoint_flush_every: int | None = Field(default=None, description="On S3: settled answers a checkpoint object.")
+    resume: bool = Field(default=False, description="Go on with the candidate's current run instead of a new one.")
+    description: str = Field(default="", description="Free text, kept in run.json.")
+    env_overrides: dict[str, str] = Field(
+        default={},
+        description=(
+            "Variables of the agent for this run; they win over all others. For a secret write ${NAME}: it is taken "
+            "from the environment of bench-assets and stored nowhere."
+        ),
+    )
+    run_id: str | None = Field(default=None, description="Use this id instead of a fresh one.")
+
+
+def plan_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
+    """Return the `plan` of a benchmark."""
+
+    @dg.asset(
+        **shared(benchmark, "plan", kinds={"python"}),
+        ins={"agent_environment": dg.AssetIn(key="agent_environment")},
+        partitions_def=candidates,
+        description=(
+            f"What a run of {benchmark.spec.id} will ask: the chosen questions, limits, identities, the run_id. "
+            "Materializing it again starts a new run; nothing is spent yet."
+        ),
+    )
+    def plan(
+        context: dg.AssetExecutionContext,
+        config: PlanConfig,
+        agent_environment: dict[str, EnvironmentRecord],
+        workspace: dg.ResourceParam[Workspace],
+    ) -> dg.Output[Iterator[PartitionOutput]]:
+        return dg.Output(_plans(context, config, agent_environment, workspace, benchmark))
+
+    return plan
+
+
+def _plans(
+    context: dg.AssetExecutionContext,
+    config: PlanConfig,
+    environments: dict[str, EnvironmentRecord],
+    workspace: Workspace,
+    benchmark: Benchmark,
+) -> Iterator[PartitionOutput]:
+    with as_failures():
+        settings = RunSettings.from_json(config.model_dump(), source="the run's configuration")
+        for candidate in context.partition_keys:
+            plan = plan_run(
+                workspace,
+                benchmark=benchmark,
+                environment=environments[candidate],
+                settings=settings,
+                dagster_run_id=context.run_id,
+            )
+            metadata = {
+                "run_id": plan.run_id,
+                "questions": plan.selection.questions,
+                "executions": plan.selection.executions,
+                "of_questions": plan.total_rows,
+                "repetitions": plan.selection.repetitions,
+                "shards": plan.shards,
+                "limits": dg.MetadataValue.json(plan.policy.to_json()),
+                "judge": plan.judge.type if plan.judge.is_matcher else f"{plan.judge.provider}: {plan.judge.model}",
+            }
+            context.add_asset_metadata(metadata, partition_key=candidate)
+            yield PartitionOutput(candidate, plan, metadata=metadata.copy)

@@ -1,0 +1,37 @@
+"""`result_rows`: a finished run as rows in Postgres."""
+
+import dagster as dg
+
+from bench_assets.catalog.benchmarks import Benchmark
+from bench_assets.contracts.run import FinishedRun
+from bench_assets.defs.partitions import candidates, input_from, shared
+from bench_assets.resources.failures import as_failures
+from bench_assets.stages.rows import store_rows
+from bench_assets.stages.workspace import Workspace
+
+
+def result_rows_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
+    """Return the `result_rows` of a benchmark."""
+
+    @dg.asset(
+        **shared(benchmark, "result_rows", kinds={"postgres"}),
+        ins={"summary": input_from(benchmark, "summary")},
+        partitions_def=candidates,
+        description=(
+            f"The runs of {benchmark.spec.id} as rows in Postgres (`runs`, `run_metrics`, `executions`), in one transaction "
+            "each. The same run twice changes nothing; another one under the same run_id is refused."
+        ),
+    )
+    def result_rows(
+        context: dg.AssetExecutionContext, summary: dict[str, FinishedRun], workspace: dg.ResourceParam[Workspace]
+    ) -> None:
+        with as_failures():
+            for candidate in context.partition_keys:
+                finished = summary[candidate]
+                stored = store_rows(workspace, finished)
+                context.add_asset_metadata(
+                    {"run_id": finished.run_id, "executions": finished.summary.total, "stored": stored},
+                    partition_key=candidate,
+                )
+
+    return result_rows

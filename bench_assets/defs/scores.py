@@ -1,0 +1,91 @@
+"""`scores`: what the judge or matcher made of the answers."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+import dagster as dg
+
+from bench_assets.catalog.benchmarks import Benchmark
+from bench_assets.contracts.answer import AnswerRecord
+from bench_assets.contracts.plan import Plan
+from bench_assets.contracts.score import ScoreRecord
+from bench_assets.defs.partitions import grid, input_from, shared, split
+from bench_assets.io_managers.records import PartitionOutput
+from bench_assets.resources.failures import as_failures
+from bench_assets.resources.tables import Samples
+from bench_assets.stages.records import RecordFile
+from bench_assets.stages.scores import score_shard, scorer_of
+from bench_assets.stages.workspace import Workspace
+
+Answers = dict[str, RecordFile[AnswerRecord]]
+
+
+def scores_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
+    """Return the `scores` of a benchmark."""
+
+    @dg.asset(
+        **shared(benchmark, "scores", kinds={"python"} if benchmark.spec.judge.is_matcher else {"openai"}),
+        ins={"plan": input_from(benchmark, "plan"), "answers": input_from(benchmark, "answers")},
+        partitions_def=grid(benchmark),
+        description=(
+            f"A verdict on each answer to {benchmark.spec.id}, by `{benchmark.spec.judge.type}`: "
+            "correct, incorrect or not_attempted. What the judge cannot tell is an error of its own, never `incorrect`."
+        ),
+    )
+    def scores(
+        context: dg.AssetExecutionContext,
+        plan: dict[str, Plan],
+        answers: Answers,
+        workspace: dg.ResourceParam[Workspace],
+    ) -> dg.Output[Iterator[PartitionOutput]]:
+        return dg.Output(_scores(context, plan, answers, workspace))
+
+    return scores
+
+
+def _scores(
+    context: dg.AssetExecutionContext, plans: dict[str, Plan], answers: Answers, workspace: Workspace
+) -> Iterator[PartitionOutput]:
+    partitions = sorted(str(key) for key in context.partition_keys)
+    with as_failures():
+        for candidate, shards in groupby(partitions, key=lambda partition: split(partition)[0]):
+            with scorer_of(workspace, plans[candidate]) as scorer:
+                for partition in shards:
+                    records = score_shard(
+                        workspace,
+                        plans[candidate],
+                        shard=split(partition)[1],
+                        answers=answers[partition],
+                        scorer=scorer,
+                    )
+                    yield _shard(context, partition, records)
+
+
+def _shard(context: dg.AssetExecutionContext, partition: str, scored: Iterator[ScoreRecord]) -> PartitionOutput:
+    counts: Counter[str] = Counter()
+    samples = Samples[ScoreRecord]()
+
+    def counted() -> Iterator[ScoreRecord]:
+        for score in scored:
+            counts[score.outcome] += 1
+            yield score
+
+    def metadata() -> Mapping[str, Any]:
+        total = counts.total()
+        found: dict[str, Any] = {
+            "scored": total,
+            **{outcome: counts[outcome] for outcome in ("correct", "incorrect", "not_attempted")},
+            "judge_errors": counts["judge_error"],
+            "failures": samples.table(
+                samples.bad, id=lambda r: r.id, outcome=lambda r: r.outcome, reason=lambda r: r.reason
+            ),
+        }
+        if total:
+            found["accuracy"] = counts["correct"] / total
+        context.add_asset_metadata(found, partition_key=partition)
+        return found
+
+    watched = samples.watch(counted(), bad=lambda score: score.label != "correct")
+    return PartitionOutput(partition, watched, metadata=metadata)

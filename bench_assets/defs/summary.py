@@ -1,0 +1,84 @@
+"""`summary`: the figures of a run, and its finished files."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from bench_assets.catalog.benchmarks import Benchmark
+from bench_assets.contracts.answer import AnswerRecord
+from bench_assets.contracts.plan import Plan
+from bench_assets.contracts.run import FinishedRun, Summary
+from bench_assets.contracts.score import ScoreRecord
+from bench_assets.defs.partitions import candidates, input_from, shared, split
+from bench_assets.io_managers.records import PartitionOutput
+from bench_assets.resources.failures import as_failures
+from bench_assets.stages.records import RecordFile
+from bench_assets.stages.summary import finish_run
+from bench_assets.stages.workspace import Workspace
+
+Answers = dict[str, RecordFile[AnswerRecord]]
+Scores = dict[str, RecordFile[ScoreRecord]]
+
+
+def summary_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
+    """Return the `summary` of a benchmark."""
+
+    @dg.asset(
+        **shared(benchmark, "summary", kinds={"python"}),
+        ins={name: input_from(benchmark, name) for name in ("plan", "answers", "scores")},
+        partitions_def=candidates,
+        description=(
+            f"Accuracy and its companions for a candidate on {benchmark.spec.id}, over all planned questions: an error "
+            "stays in the denominator. Also writes the run's files, complete, to `runs/<run_id>/`."
+        ),
+    )
+    def summary(
+        context: dg.AssetExecutionContext,
+        plan: dict[str, Plan],
+        answers: Answers,
+        scores: Scores,
+        workspace: dg.ResourceParam[Workspace],
+    ) -> dg.Output[Iterator[PartitionOutput]]:
+        return dg.Output(_summaries(context, plan, answers, scores, workspace))
+
+    return summary
+
+
+def _summaries(
+    context: dg.AssetExecutionContext, plans: dict[str, Plan], answers: Answers, scores: Scores, workspace: Workspace
+) -> Iterator[PartitionOutput]:
+    with as_failures():
+        for candidate in context.partition_keys:
+            finished = finish_run(
+                workspace,
+                plans[candidate],
+                answers={key: file for key, file in answers.items() if split(key)[0] == candidate},
+                scores={key: file for key, file in scores.items() if split(key)[0] == candidate},
+                dagster_run_id=context.run_id,
+            )
+            metadata = _metadata(finished)
+            context.add_asset_metadata(metadata, partition_key=candidate)
+            yield PartitionOutput(candidate, finished, metadata=metadata.copy)
+
+
+def _metadata(finished: FinishedRun) -> dict[str, Any]:
+    summary = finished.summary
+    figures = {name: getattr(summary, name) for name in ("accuracy", "precision", "recall", "f1", "coverage", "stderr")}
+    return {
+        "run_id": finished.run_id,
+        "files": dg.MetadataValue.path(finished.folder),
+        **{name: value for name, value in figures.items() if value is not None},
+        "total": summary.total,
+        "attempted": summary.attempted,
+        "correct": summary.correct,
+        "errors": summary.errors,
+        "judged": summary.judged,
+        "partial": summary.partial,
+        "outcomes": _outcomes(summary),
+    }
+
+
+def _outcomes(summary: Summary) -> dg.MarkdownMetadataValue:
+    rows = "\n".join(f"| {outcome} | {count} |" for outcome, count in summary.outcomes.items())
+    return dg.MetadataValue.md(f"| outcome | executions |\n| --- | --- |\n{rows}")

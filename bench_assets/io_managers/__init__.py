@@ -1,0 +1,1 @@
+"""Dagster's way to our stored records: a thin layer over `bench_assets.storage`."""

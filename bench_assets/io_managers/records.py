@@ -1,0 +1,88 @@
+"""Stores assets as records, in a local folder or on S3 alike."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+
+from bench_assets.contracts.base import Record
+from bench_assets.errors import ObjectMissing
+from bench_assets.io_managers.layout import kind_of, object_key
+from bench_assets.stages.records import RecordFile
+from bench_assets.storage.objects import ObjectStore
+
+
+@dataclass(frozen=True)
+class PartitionOutput:
+    """One partition's value, on its way to the store."""
+
+    partition: str
+    value: Record | Iterable[Record]
+    """One record, or a stream of them that is read once."""
+    metadata: Callable[[], Mapping[str, Any]] = field(default=dict)
+    """Called after the value is stored, when a stream's counts are known."""
+
+
+class RecordIOManager(dg.IOManager):
+    """Takes a stream of `PartitionOutput`, gives back a dict from partition key to record.
+
+    Each partition is stored as it arrives and, when there are several, reported at once: after a crash the finished
+    ones stay materialized. Records of a `.jsonl` come back as a `RecordFile`, which reads them as they are needed.
+    """
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    def handle_output(  # type: ignore[override]  # Dagster takes a generator too, to report as it goes
+        self, context: dg.OutputContext, obj: Iterable[PartitionOutput]
+    ) -> Iterator[dg.AssetMaterialization]:
+        """Store each partition of `obj`."""
+        several = len(context.asset_partition_keys) > 1
+        for output in obj:
+            key = object_key(context.asset_key, output.partition)
+            self._store.write(key, _bytes(output.value))
+            metadata = {"path": dg.MetadataValue.path(self._store.url(key)), **output.metadata()}
+            if several:
+                yield dg.AssetMaterialization(context.asset_key, partition=output.partition, metadata=metadata)
+
+    def load_input(self, context: dg.InputContext) -> dict[str, Any]:
+        """Return the upstream partitions. A missing one is a failure that names it and says how to make it."""
+        kind = kind_of(context.asset_key)
+        return {
+            partition: self._many(context.asset_key, partition)
+            if kind.many
+            else self._one(context.asset_key, partition)
+            for partition in sorted(str(key) for key in context.asset_partition_keys)
+        }
+
+    def _many(self, asset_key: dg.AssetKey, partition: str) -> RecordFile[Any]:
+        key = object_key(asset_key, partition)
+        if not self._store.exists(key):
+            raise missing(asset_key, partition, self._store.url(key))
+        return RecordFile(self._store, key, kind_of(asset_key).record)
+
+    def _one(self, asset_key: dg.AssetKey, partition: str) -> Record:
+        key = object_key(asset_key, partition)
+        try:
+            raw = self._store.read(key)
+        except ObjectMissing as error:
+            raise missing(asset_key, partition, self._store.url(key)) from error
+        return kind_of(asset_key).record.from_json(json.loads(raw), source=self._store.url(key))
+
+
+def missing(asset_key: dg.AssetKey, partition: str, url: str) -> dg.Failure:
+    """Return the failure for an upstream partition that was never materialized."""
+    name = asset_key.to_user_string()
+    return dg.Failure(
+        f"`{name}` of partition `{partition}` is needed, but was never materialized (no `{url}`). Do that first: "
+        f"dagster asset materialize --select '{name}' --partition '{partition}'",
+        allow_retries=False,
+    )
+
+
+def _bytes(value: Record | Iterable[Record]) -> bytes | Iterable[bytes]:
+    if isinstance(value, Record):
+        return json.dumps(value.to_json(), ensure_ascii=False, allow_nan=False, indent=2).encode() + b"\n"
+    return (record.to_line() for record in value)

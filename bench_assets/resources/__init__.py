@@ -1,0 +1,1 @@
+"""Dagster resources over the plain code, and our errors as Dagster failures."""

@@ -1,0 +1,42 @@
+"""Step 1: the agent's environment."""
+
+from bench_assets.contracts.agent import AgentSpec, CandidateKey
+from bench_assets.contracts.environment import EnvironmentRecord
+from bench_assets.environments.cache import Built, default_worker_source
+from bench_assets.environments.request import EnvironmentRequest
+from bench_assets.environments.source import parse_source
+from bench_assets.stages.workspace import Workspace
+
+
+def environment_request(
+    workspace: Workspace, *, key: CandidateKey, agent: AgentSpec, worker_source: str | None = None
+) -> EnvironmentRequest:
+    """Return what is to be installed for a candidate. Raises InvalidAgent for sources that cannot be parsed."""
+    base = workspace.project.folder
+    return EnvironmentRequest(
+        candidate=str(key),
+        source=parse_source(agent.source, ref=key.ref, base=base),
+        extra_deps=tuple(parse_source(text, ref=key.ref, base=base) for text in agent.extra_deps),
+        worker=parse_source(worker_source or str(default_worker_source()), base=base),
+        entry_point=agent.entry_point,
+        import_path=agent.import_path,
+        python=agent.python,
+    )
+
+
+def build_environment(
+    workspace: Workspace, candidate: str, *, invalidate: bool = False, worker_source: str | None = None
+) -> Built:
+    """Build a candidate's environment, or find it in the cache. Raises InvalidAgent and EnvironmentFailed."""
+    key, agent, _ = workspace.candidates.resolve(candidate)
+    request = environment_request(workspace, key=key, agent=agent, worker_source=worker_source)
+    built = workspace.environments.ensure(request, invalidate=invalidate)
+    how = "reused" if built.reused else "built"
+    workspace.reporter.say(f"environment of {candidate} {how} in {built.seconds:.2f} s")
+    return built
+
+
+def open_environment(workspace: Workspace, record: EnvironmentRecord) -> str:
+    """Return the interpreter of a recorded environment, restoring it from its lock where it is not on this machine."""
+    python = workspace.environments.open(record) or workspace.environments.restore(record)
+    return str(python)

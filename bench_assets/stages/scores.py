@@ -1,0 +1,38 @@
+"""Step 4: the scores."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+
+from bench_assets.contracts.answer import AnswerRecord
+from bench_assets.contracts.plan import Plan
+from bench_assets.contracts.score import ScoreRecord
+from bench_assets.judging.scorer import Scorer, open_scorer, score_answers
+from bench_assets.judging.settings import EffectiveJudge, effective_judge
+from bench_assets.planning.questions import shard_size
+from bench_assets.stages.workspace import Workspace
+
+
+def judge_of(workspace: Workspace, plan: Plan) -> EffectiveJudge:
+    """Return the judge in force for a plan. Raises InvalidJudge when it cannot judge, for instance without its key."""
+    return effective_judge(plan.judge, environ=workspace.environ)
+
+
+def scorer_of(workspace: Workspace, plan: Plan) -> AbstractContextManager[Scorer]:
+    """Open the judge in force for a plan."""
+    return open_scorer(judge_of(workspace, plan))
+
+
+def score_shard(
+    workspace: Workspace, plan: Plan, *, shard: str, answers: Iterable[AnswerRecord], scorer: Scorer
+) -> Iterator[ScoreRecord]:
+    """Yield one score an answer, in the answers' order, telling the reporter how far it is."""
+    reporter = workspace.reporter
+    reporter.start(f"judging {plan.candidate} on {plan.benchmark}, shard {shard}", total=shard_size(plan, shard=shard))
+    try:
+        correct = 0
+        for done, score in enumerate(score_answers(answers, scorer), start=1):
+            correct += score.label == "correct"
+            reporter.advance(done, note=f"{correct} correct")
+            yield score
+    finally:
+        reporter.finish()
