@@ -1,0 +1,1 @@
+"""Alembic's folder. `upgrade.py` beside it runs the migrations; nobody needs an alembic.ini."""

@@ -1,0 +1,73 @@
+"""Store one run inside a transaction: once, unchanged, or as the continuation of its beginning."""
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import DBAPIError
+
+from bench_assets.contracts.base import digest
+from bench_assets.contracts.run import RunRecord, Summary
+from bench_assets.errors import RunConflict
+from bench_assets.storage.payload import Stored, is_open, run_payload
+from bench_assets.storage.postgres import schema
+from bench_assets.storage.postgres.copying import COLUMNS, SpooledRows
+from bench_assets.storage.postgres.rows import metrics_row, run_row
+
+_COPY = f"COPY executions (run_id, {', '.join(COLUMNS)}) FROM STDIN"
+
+
+def store(connection: Connection, run: RunRecord, summary: Summary, rows: SpooledRows) -> Stored:
+    """Store a run; see `Database.store_run`. A continuation also takes back comparisons made with the run so far."""
+    payload = digest({"run": run_payload(run), "summary": summary.to_json(), "executions": rows.digest})
+    row = run_row(run) | {"payload_digest": payload}
+    run_id = row["run_id"]
+    # Two processes that store one run at once: the second waits here and then finds the first one's rows.
+    connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(run_id, 0))))
+    runs, metrics = schema.runs, schema.run_metrics
+    before = connection.execute(
+        select(
+            runs.c.plan_identity,
+            runs.c.payload_digest,
+            runs.c.status,
+            runs.c.candidate,
+            runs.c.benchmark,
+            metrics.c.errors,
+            metrics.c.judged,
+        )
+        .join(metrics)
+        .where(runs.c.run_id == run_id)
+    ).one_or_none()
+    if before is not None:
+        if before.plan_identity != run.plan_identity:
+            raise RunConflict(
+                f"The run_id `{run_id}` is taken in the database by another run: `{before.candidate}` on "
+                f"`{before.benchmark}`. Give this run another run_id, or none."
+            )
+        if before.payload_digest == payload:
+            return "unchanged"
+        if not is_open(before.status, errors=before.errors, judged=before.judged):
+            raise RunConflict(
+                f"The run `{run_id}` is finished, and its result in the database is not the one to be stored. "
+                "A finished run is never changed: make a new run."
+            )
+        connection.execute(runs.delete().where(runs.c.run_id == run_id))
+    connection.execute(runs.insert().values(row))
+    connection.execute(metrics.insert().values(metrics_row(run_id, summary)))
+    _copy(connection, rows)
+    return "stored" if before is None else "continued"
+
+
+def _copy(connection: Connection, rows: SpooledRows) -> None:
+    raw = connection.connection
+    dbapi = connection.dialect.loaded_dbapi
+    cursor = raw.cursor()
+    rows.file.seek(0)
+    try:
+        cursor.copy_expert(_COPY, rows.file)
+    except dbapi.Error as error:
+        lost = connection.dialect.is_disconnect(error, raw.driver_connection, cursor)
+        if lost:
+            connection.invalidate(error)
+        raise DBAPIError.instance(
+            _COPY, None, error, dbapi.Error, hide_parameters=True, connection_invalidated=lost
+        ) from error
+    finally:
+        cursor.close()
