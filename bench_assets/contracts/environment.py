@@ -13,7 +13,7 @@ class ResolvedSource(Record):
     text: str
     """The source as it was given, credentials removed."""
     requirement: str
-    """What is installed, pinned: a path, `git+…@<commit>#subdirectory=…`, or the requirement itself."""
+    """What is installed, pinned: a path, `git+…@<commit>#subdirectory=…`, or a requirement with its version."""
     commit: str | None = None
     """The full commit id; None where the source is not in git."""
     ref: str | None = None
@@ -21,7 +21,7 @@ class ResolvedSource(Record):
     dirty: bool | None = None
     """True when a local path has changes that its commit does not hold; None where there is no commit."""
     tree: str | None = None
-    """Digest of a local path's files; None for other kinds."""
+    """Digest of a local source's files; None for other kinds."""
 
 
 class EnvironmentRecord(VersionedRecord):
@@ -31,7 +31,11 @@ class EnvironmentRecord(VersionedRecord):
     candidate: str
     """The candidate's key."""
     fingerprint: str
-    """64 hex digits over everything that decides what is installed; also the cache's key."""
+    """64 hex digits over everything that decides what is installed; also the cache's key.
+
+    Covers the resolved sources, how the adapter is reached, Python and platform. Of a requirement that names no exact
+    version it covers the newest release that the text allows. What the sources themselves depend on is in `lock`.
+    """
     source: ResolvedSource
     extra_deps: list[ResolvedSource] = Field(default_factory=list)
     worker: ResolvedSource
@@ -42,8 +46,10 @@ class EnvironmentRecord(VersionedRecord):
     """Full version of the environment's Python, for instance `3.11.7`."""
     platform: str
     """For instance `linux-x86_64`."""
+    abi: str = ""
+    """What compiled packages fit, for instance `cpython-311-x86_64-linux-gnu`; empty where Python does not say."""
     lock: str
-    """`uv pip freeze` of the environment: the text of `environment.lock`."""
+    """`uv pip freeze` of the environment: the text of `environment.lock`. No credentials."""
     lock_digest: str
     """SHA-256 of `lock`."""
     package_count: int
