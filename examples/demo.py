@@ -41,12 +41,12 @@ def show_side_by_side() -> None:
     for column in ("candidate", "accuracy", "correct", "of", "run"):
         table.add_column(column, overflow="fold")
     with Database.open(project.postgres_url, embedded_root=project.local_storage / "postgres") as database:
-        newest = {row["candidate"]: row for row in database.leaderboard(BENCHMARK)}
+        newest = {row.candidate: row for row in database.leaderboard(BENCHMARK)}
     folders = []
     for candidate in CANDIDATES:
         row = newest[candidate]
-        table.add_row(candidate, f"{row['accuracy']:.1%}", str(row["correct"]), str(row["total"]), row["run_id"])
-        folders.append(f"{project.storage.rstrip('/')}/runs/{row['run_id']}")
+        table.add_row(candidate, f"{row.accuracy:.1%}", str(row.correct), str(row.total), row.run_id)
+        folders.append(f"{project.storage.rstrip('/')}/runs/{row.run_id}")
     console = Console(soft_wrap=True)
     console.print(table)
     for candidate, folder in zip(CANDIDATES, folders, strict=True):

@@ -73,8 +73,8 @@ def name_agent(
 def _known(text: str, name: str, agent: AgentSpec, *, entry_point: str | None, import_path: str | None) -> str:
     if entry_point or import_path:
         raise InvalidAgent(
-            f"`{name}` is an agent of agents.yaml, which says how to reach its adapter; leave out --agent-entry-point and "
-            "--agent-import-path, or name a source instead."
+            f"`{name}` is an agent of agents.yaml, which says how to reach its adapter; leave out --agent-entry-point "
+            "and --agent-import-path, or name a source instead."
         )
     if "@" in text:
         return str(CandidateKey.parse(text))

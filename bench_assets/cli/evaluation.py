@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +76,7 @@ class Request:
 
     def settings(self) -> RunSettings:
         """Return the settings of the run. Raises InvalidInput for values that make no run."""
-        same = ("limit", "sample", "seed", "repetitions", "parallelism", "concurrency", "retries", "retry_backoff_sec")
-        same += ("checkpoint_dir", "checkpoint_flush_every", "resume", "description", "run_id")
+        same = RunSettings.model_fields.keys() & {item.name for item in fields(self)}
         values = {name: getattr(self, name) for name in same} | {
             "timeout_sec": self.timeout,
             "worker_ready_timeout_sec": self.worker_ready_timeout,
@@ -134,14 +133,9 @@ def _register(workspace: Workspace, named: NamedAgent) -> None:
 def _deliver(workspace: Workspace, request: Request, result: Result) -> None:
     """Copy the bundle to where the person asked for it."""
     bundle = RunBundle(workspace.store, result.plan.run_id)
-    if request.output_dir is not None:
-        target = workspace.open_place(str(request.output_dir.expanduser().absolute()))
-        bundle.copy_to(target, prefix=result.plan.run_id)
-        result.places.append(target.url(result.plan.run_id))
-    if request.upload_dir is not None:
-        target = workspace.open_place(request.upload_dir)
-        bundle.copy_to(target, prefix=result.plan.run_id)
-        result.places.append(target.url(result.plan.run_id))
+    places = [str(request.output_dir.expanduser().absolute())] if request.output_dir else []
+    for place in (*places, *([request.upload_dir] if request.upload_dir else [])):
+        result.places.append(bundle.copy_to(workspace.open_place(place)))
 
 
 class Evaluation:

@@ -10,7 +10,7 @@ from pydantic import Field
 from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.plan import Plan
-from bench_assets.defs.partitions import grid, input_from, shared, split
+from bench_assets.defs.partitions import benchmark_asset, grid, split
 from bench_assets.io_managers.records import PartitionOutput
 from bench_assets.resources.failures import as_failures
 from bench_assets.resources.tables import Samples
@@ -27,10 +27,12 @@ class AnswersConfig(dg.Config):
 def answers_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
     """Return the `answers` of a benchmark."""
 
-    @dg.asset(
-        **shared(benchmark, "answers", kinds={"python"}),
-        ins={"plan": input_from(benchmark, "plan")},
-        partitions_def=grid(benchmark),
+    @benchmark_asset(
+        benchmark,
+        "answers",
+        inputs=["plan"],
+        partitions=grid(benchmark),
+        kinds={"python"},
         description=(
             f"The agent's answers to {benchmark.spec.id}, from worker processes in the agent's own environment. "
             "Materializing a shard again asks only what has no answer yet."

@@ -1,6 +1,7 @@
 """The two dimensions, and what all our assets share."""
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dagster as dg
@@ -11,6 +12,9 @@ candidates = dg.DynamicPartitionsDefinition(name="candidates")
 """One key a candidate: `agent@ref` or `agent@ref~variant`."""
 
 OWNERS = ["team:evaluation"]
+
+SHARED = {"agent_environment"}
+"""Assets that all benchmarks have in common."""
 
 
 def grid(benchmark: Benchmark) -> dg.MultiPartitionsDefinition:
@@ -24,21 +28,27 @@ def asset_key(benchmark: Benchmark, name: str) -> dg.AssetKey:
     return dg.AssetKey([benchmark.spec.name, benchmark.spec.version, name])
 
 
-def shared(benchmark: Benchmark, name: str, *, kinds: set[str]) -> dict[str, Any]:
-    """Return the arguments of `@asset` that all assets of a benchmark have alike."""
-    return {
-        "key": asset_key(benchmark, name),
-        "group_name": re.sub(r"[^A-Za-z0-9_]", "_", f"{benchmark.spec.name}_{benchmark.spec.version}"),
-        "backfill_policy": dg.BackfillPolicy.single_run(),
-        "io_manager_key": "records",
-        "owners": OWNERS,
-        "kinds": kinds,
-    }
-
-
-def input_from(benchmark: Benchmark, name: str) -> dg.AssetIn:
-    """Return the input that reads another asset of the same benchmark."""
-    return dg.AssetIn(key=asset_key(benchmark, name))
+def benchmark_asset(
+    benchmark: Benchmark,
+    name: str,
+    *,
+    inputs: Sequence[str],
+    partitions: dg.PartitionsDefinition[Any],
+    kinds: set[str],
+    description: str,
+) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    """Return the decorator of one of a benchmark's assets. `inputs` names assets of the same benchmark, or ours."""
+    return dg.asset(
+        key=asset_key(benchmark, name),
+        ins={key: dg.AssetIn(key=key if key in SHARED else asset_key(benchmark, key)) for key in inputs},
+        partitions_def=partitions,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        io_manager_key="records",
+        group_name=re.sub(r"[^A-Za-z0-9_]", "_", f"{benchmark.spec.name}_{benchmark.spec.version}"),
+        owners=OWNERS,
+        kinds=kinds,
+        description=description,
+    )
 
 
 def split(partition: str) -> tuple[str, str]:

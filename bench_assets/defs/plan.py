@@ -7,7 +7,7 @@ from pydantic import Field
 
 from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.environment import EnvironmentRecord
-from bench_assets.defs.partitions import candidates, shared
+from bench_assets.defs.partitions import benchmark_asset, candidates
 from bench_assets.io_managers.records import PartitionOutput
 from bench_assets.planning.settings import RunSettings
 from bench_assets.resources.failures import as_failures
@@ -56,10 +56,12 @@ class PlanConfig(dg.Config):
 def plan_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
     """Return the `plan` of a benchmark."""
 
-    @dg.asset(
-        **shared(benchmark, "plan", kinds={"python"}),
-        ins={"agent_environment": dg.AssetIn(key="agent_environment")},
-        partitions_def=candidates,
+    @benchmark_asset(
+        benchmark,
+        "plan",
+        inputs=["agent_environment"],
+        partitions=candidates,
+        kinds={"python"},
         description=(
             f"What a run of {benchmark.spec.id} will ask: the chosen questions, limits, identities, the run_id. "
             "Materializing it again starts a new run; nothing is spent yet."

@@ -4,7 +4,7 @@ import dagster as dg
 
 from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.run import FinishedRun
-from bench_assets.defs.partitions import candidates, input_from, shared
+from bench_assets.defs.partitions import benchmark_asset, candidates
 from bench_assets.resources.failures import as_failures
 from bench_assets.stages.rows import store_rows
 from bench_assets.stages.workspace import Workspace
@@ -13,12 +13,14 @@ from bench_assets.stages.workspace import Workspace
 def result_rows_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
     """Return the `result_rows` of a benchmark."""
 
-    @dg.asset(
-        **shared(benchmark, "result_rows", kinds={"postgres"}),
-        ins={"summary": input_from(benchmark, "summary")},
-        partitions_def=candidates,
+    @benchmark_asset(
+        benchmark,
+        "result_rows",
+        inputs=["summary"],
+        partitions=candidates,
+        kinds={"postgres"},
         description=(
-            f"The runs of {benchmark.spec.id} as rows in Postgres (`runs`, `run_metrics`, `executions`), in one transaction "
+            f"The runs of {benchmark.spec.id} as rows in Postgres (`runs`, `run_metrics`, `executions`), one transaction "
             "each. The same run twice changes nothing; another one under the same run_id is refused."
         ),
     )

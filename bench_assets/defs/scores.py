@@ -11,7 +11,7 @@ from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.plan import Plan
 from bench_assets.contracts.score import ScoreRecord
-from bench_assets.defs.partitions import grid, input_from, shared, split
+from bench_assets.defs.partitions import benchmark_asset, grid, split
 from bench_assets.io_managers.records import PartitionOutput
 from bench_assets.resources.failures import as_failures
 from bench_assets.resources.tables import Samples
@@ -25,10 +25,12 @@ Answers = dict[str, RecordFile[AnswerRecord]]
 def scores_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
     """Return the `scores` of a benchmark."""
 
-    @dg.asset(
-        **shared(benchmark, "scores", kinds={"python"} if benchmark.spec.judge.is_matcher else {"openai"}),
-        ins={"plan": input_from(benchmark, "plan"), "answers": input_from(benchmark, "answers")},
-        partitions_def=grid(benchmark),
+    @benchmark_asset(
+        benchmark,
+        "scores",
+        inputs=["plan", "answers"],
+        partitions=grid(benchmark),
+        kinds={"python"} if benchmark.spec.judge.is_matcher else {"openai"},
         description=(
             f"A verdict on each answer to {benchmark.spec.id}, by `{benchmark.spec.judge.type}`: "
             "correct, incorrect or not_attempted. What the judge cannot tell is an error of its own, never `incorrect`."

@@ -10,7 +10,7 @@ from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.plan import Plan
 from bench_assets.contracts.run import FinishedRun, Summary
 from bench_assets.contracts.score import ScoreRecord
-from bench_assets.defs.partitions import candidates, input_from, shared, split
+from bench_assets.defs.partitions import benchmark_asset, candidates, split
 from bench_assets.io_managers.records import PartitionOutput
 from bench_assets.resources.failures import as_failures
 from bench_assets.stages.records import RecordFile
@@ -24,10 +24,12 @@ Scores = dict[str, RecordFile[ScoreRecord]]
 def summary_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
     """Return the `summary` of a benchmark."""
 
-    @dg.asset(
-        **shared(benchmark, "summary", kinds={"python"}),
-        ins={name: input_from(benchmark, name) for name in ("plan", "answers", "scores")},
-        partitions_def=candidates,
+    @benchmark_asset(
+        benchmark,
+        "summary",
+        inputs=["plan", "answers", "scores"],
+        partitions=candidates,
+        kinds={"python"},
         description=(
             f"Accuracy and its companions for a candidate on {benchmark.spec.id}, over all planned questions: an error "
             "stays in the denominator. Also writes the run's files, complete, to `runs/<run_id>/`."

@@ -9,8 +9,8 @@ from bench_assets.contracts.base import JsonValue
 from bench_assets.contracts.plan import Plan, RunStatus
 from bench_assets.contracts.run import RunRecord
 from bench_assets.contracts.score import JudgeIdentity
-from bench_assets.errors import InvalidJudge
 from bench_assets.planning.plan import timestamp
+from bench_assets.redaction import redact_settings
 from bench_assets.stages.scores import judge_of
 from bench_assets.stages.workspace import Workspace
 
@@ -62,23 +62,16 @@ def run_record(
         total_rows=plan.total_rows,
         environment=environment.model_copy(update={"lock": ""}),
         describe=describe,
-        kwargs=plan.kwargs,
+        kwargs=redact_settings(plan.kwargs),
         agent_env=plan.agent_env,
         env_overrides={item.name: "***" for item in (*plan.variant_env, *plan.env_overrides)},
-        judge=_judge(workspace, plan),
+        judge=judge_of(workspace, plan).redacted(),
         judge_identity=judge_identity,
         scorer=plan.judge.type,
         bench_assets_version=__version__,
         bench_assets_commit=_own_commit(),
         dagster_run_ids=dagster_run_ids,
     )
-
-
-def _judge(workspace: Workspace, plan: Plan) -> JsonValue:
-    try:
-        return judge_of(workspace, plan).redacted()
-    except InvalidJudge:  # no key yet: what the spec says is known all the same
-        return plan.judge.to_json()
 
 
 @cache

@@ -13,13 +13,13 @@ from bench_assets.stages.workspace import Workspace
 
 
 def judge_of(workspace: Workspace, plan: Plan) -> EffectiveJudge:
-    """Return the judge in force for a plan. Raises InvalidJudge when it cannot judge, for instance without its key."""
-    return effective_judge(plan.judge, environ=workspace.environ)
+    """Return the judge in force for a plan, with or without its key. Raises InvalidJudge for impossible settings."""
+    return effective_judge(plan.judge, environ=workspace.environ, need_key=False)
 
 
 def scorer_of(workspace: Workspace, plan: Plan) -> AbstractContextManager[Scorer]:
-    """Open the judge in force for a plan."""
-    return open_scorer(judge_of(workspace, plan))
+    """Open the judge in force for a plan. Raises InvalidJudge when it cannot judge, for instance without its key."""
+    return open_scorer(effective_judge(plan.judge, environ=workspace.environ))
 
 
 def score_shard(

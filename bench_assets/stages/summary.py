@@ -69,7 +69,10 @@ def keep_unjudged(workspace: Workspace, plan: Plan, *, answers: Shards) -> RunRe
         judge_identity=None,
         dagster_run_ids=[plan.dagster_run_id] if plan.dagster_run_id else [],
     )
-    files = {"answers.jsonl": _lines(answers), "environment.lock": plan.environment.lock.encode()}
+    files: dict[str, bytes | Iterable[bytes]] = {
+        "answers.jsonl": _lines(answers),
+        "environment.lock": plan.environment.lock.encode(),
+    }
     RunBundle(workspace.store, plan.run_id).write(run, files)
     return run
 
