@@ -4,10 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
+from bench_assets.contracts.answer import ErrorKind
 from bench_assets.contracts.base import JsonValue, Record
 
 PART = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """A benchmark's name and version become asset key parts and folder names."""
+
+SECRET_ENDINGS = ("api_key", "headers", "token", "password", "secret", "authorization", "credentials")
+"""A judge's setting with such a name belongs into the environment: plans and spec files are kept and shared."""
 
 
 class JudgeSpec(Record):
@@ -35,8 +39,11 @@ class JudgeSpec(Record):
     """`llm`: the model's name as its endpoint knows it. Required for `llm`."""
     base_url: str | None = None
     """`llm`: the endpoint; None means what OPENAI_BASE_URL says, or the provider's own."""
-    api_key_env: str = "OPENAI_API_KEY"
-    """`llm`: the *name* of the variable that holds the key. The key itself never stands in a spec."""
+    api_key_env: str | None = None
+    """`llm`: the *name* of the variable that holds the key; None means the provider's usual one (`OPENAI_API_KEY`).
+
+    The key itself never stands in a spec.
+    """
     temperature: float | None = Field(default=0.0, ge=0)
     """`llm`: None sends none, for models that refuse the parameter."""
     max_tokens: int | None = Field(default=None, gt=0)
@@ -44,7 +51,11 @@ class JudgeSpec(Record):
     timeout: float = Field(default=120.0, gt=0)
     """`llm`: seconds for one request."""
     retries: int = Field(default=3, ge=0)
-    """`llm`: further requests after one that failed or could not be understood."""
+    """`llm`: further requests after one that failed or could not be understood. Being told to wait costs none."""
+    retry_backoff_sec: float = Field(default=0.5, ge=0)
+    """`llm`: pause after the first failed request; it doubles with each further one (at most 30 s), with jitter."""
+    max_wait: float = Field(default=600.0, ge=0)
+    """`llm`: most seconds that one answer may wait in all because the endpoint asked to (429, Retry-After)."""
     concurrency: int = Field(default=8, ge=1)
     """`llm`: requests in flight at once."""
     system_prompt: str | None = None
@@ -56,8 +67,14 @@ class JudgeSpec(Record):
     def _complete(self) -> "JudgeSpec":
         if self.type == "llm" and not self.model:
             raise ValueError("an `llm` judge needs `model`")
-        if self.type != "llm" and self.model_extra:
-            raise ValueError(f"unknown judge keys for `{self.type}`: {', '.join(sorted(self.model_extra))}")
+        extra = sorted(self.model_extra or {})
+        if self.type != "llm" and extra:
+            raise ValueError(f"unknown judge keys for `{self.type}`: {', '.join(extra)}")
+        for name in extra:
+            if name.endswith(SECRET_ENDINGS):
+                raise ValueError(f"`{name}` may hold a secret: give it in BENCH_LLM_JUDGE_KWARGS, not in a benchmark")
+        if "@" in (self.base_url or ""):
+            raise ValueError("`base_url` holds credentials: give it in BENCH_LLM_JUDGE_KWARGS, not in a benchmark")
         return self
 
     @property
@@ -79,10 +96,14 @@ class ExecutionPolicy(Record):
     """Questions in flight in one worker; more than 1 needs an adapter whose `run` is async."""
     retries: int = Field(default=1, ge=0)
     """Further attempts after one that failed."""
+    retries_by_cause: dict[ErrorKind, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    """Another budget than `retries` after an attempt that ended in a certain way, for instance `{timeout: 0}`."""
     retry_backoff_sec: float = Field(default=1.0, ge=0)
     """Pause before the second attempt; it doubles with each further one, with up to 25 % of jitter."""
     min_start_interval_sec: float = Field(default=0.0, ge=0)
     """Least seconds between two questions handed out, over all workers: protects a rate-limited provider."""
+    questions_per_worker: int | None = Field(default=None, ge=1)
+    """After so many questions a worker is replaced by a fresh one, for agents that leak; None means never."""
     checkpoint_flush_every: int = Field(default=50, ge=1)
     """Object-store checkpoints: settled answers a segment. A local checkpoint writes each one at once."""
 

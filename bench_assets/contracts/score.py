@@ -17,7 +17,7 @@ class JudgeIdentity(Record):
     settings: dict[str, JsonValue]
     """Every parameter that can change a verdict; secret values replaced by `***`."""
     prompt_digest: str | None = None
-    """SHA-256 of the system prompt and the rubric; None for matchers."""
+    """SHA-256 of the system prompt, the rubric, the layout of the request and the reply's schema; None for matchers."""
     scorer_version: int
     """Raised with every change of our own scoring code that can change a verdict."""
     digest: str
@@ -28,7 +28,12 @@ class ScoreError(Record):
     """Why a judge gave no verdict."""
 
     code: str
-    """For instance `unknown_label`, `no_content`, `judge_empty:length`, `http_500`, `timeout`."""
+    """What happened, in a word that can be counted.
+
+    Of the reply: `unknown_label`, `wrong_shape`, `ambiguous_label`, `broken_json`, `truncated`, `too_long`,
+    `no_content`, `judge_empty:<finish reason>`. Of the call: `http_<status>`, `timeout`, `connection`, `bad_response`.
+    Of a matcher: `bad_golden`, `regex_timeout`.
+    """
     message: str
     """One sentence; credentials removed."""
 
@@ -44,7 +49,9 @@ class Verdict(Record):
     replies: list[str] = Field(default_factory=list)
     """The judge's replies, raw, in order; empty for matchers."""
     calls: int = 0
-    """Requests made."""
+    """Requests made for it now; 0 for matchers and for a verdict that was kept."""
+    cached: bool = False
+    """True when the verdict came from an earlier one on the same content."""
     usage: dict[str, int] | None = None
     """Tokens, summed over the requests; None where the endpoint reports none."""
 

@@ -1,0 +1,1 @@
+"""From scores to figures. Pure: no I/O, no Dagster."""

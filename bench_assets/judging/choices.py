@@ -1,0 +1,79 @@
+r"""The `choice` matcher: which letter an answer chooses.
+
+Looked for in this order; the first step that finds a letter decides, and two different letters in one step are no
+choice:
+
+1. The whole answer is a letter: `B`, `(b)`, `**B**.`
+2. A letter behind "answer is", "answer:", "ответ:"; then one in `\boxed{…}`; then one behind "option", "choice".
+3. A letter set apart: `(B)`, `B)`, `**B**`, or `B.` and `B:` at the start of a line.
+4. A capital letter that stands alone. `I`, and an `A` that begins a sentence, are English words and do not count here.
+
+Only the letters of `choices` count; without it A to Z. Letters of other alphabets that look the same are other letters
+(Cyrillic and Latin share a dozen shapes), unless `choices` says so.
+"""
+
+import re
+import unicodedata
+
+from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.outcome import Label
+
+LATIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_IS = r"\w*\s*(?:(?:is|would be|should be|это)\b|[:=–—-])*\s*(?:(?:option|choice|letter|вариант|буква)\b)?[:\s]*"
+
+
+def choice(golden: str | list[str], answer: str, spec: JudgeSpec) -> tuple[Label, str]:
+    """Label an answer that chooses a golden's letter."""
+    letters = _letters(spec)
+    wanted = {
+        chosen for item in ([golden] if isinstance(golden, str) else golden) for chosen in chosen_in(item, letters)
+    }
+    said = chosen_in(answer, letters)
+    if not said:
+        return "incorrect", f"The answer chooses none of {letters}."
+    if len(said) > 1:
+        return (
+            "incorrect",
+            f"The answer is ambiguous: it names {' and '.join(f'`{letter}`' for letter in sorted(said))}.",
+        )
+    letter = next(iter(said))
+    if letter in wanted:
+        return "correct", f"The answer chooses `{letter}`."
+    return "incorrect", f"The answer chooses `{letter}`, not {' or '.join(f'`{item}`' for item in sorted(wanted))}."
+
+
+def choice_fault(golden: str, spec: JudgeSpec) -> str | None:
+    """Return why a golden names no choice; None when it names one."""
+    letters = _letters(spec)
+    found = chosen_in(golden, letters)
+    if len(found) == 1:
+        return None
+    return f"the golden `{golden[:100]}` must name exactly one of the letters {letters}"
+
+
+def chosen_in(text: str, letters: str) -> set[str]:
+    """Return the letters that a text chooses: none, one, or several when it is ambiguous."""
+    lines = (" ".join(line.split()) for line in unicodedata.normalize("NFKC", text).splitlines())
+    text = "\n".join(line for line in lines if line)
+    one = f"[{re.escape(letters)}{re.escape(letters.lower())}]"
+    capital = f"[{re.escape(letters)}]"
+    whole = re.fullmatch(rf"[\s(\[\"'*_]*({one})[\s)\]\"'*_.,:;!]*", text)
+    if whole:
+        return {whole[1].upper()}
+    alone = rf"({capital})(?![\w'’])|({one})(?=[)\]\"'*_}}.,;:!]|$)"
+    article = r"(?:^|(?<=[.!?:]\s))A\s(?!or\b|and\b|или\b|и\b)[^\W\d_]"
+    for pattern in (
+        rf"(?i:\b(?:answer|ответ){_IS})[(\[\"'*_$]*(?:{alone})",
+        rf"\\boxed\s*\{{\s*(?:\\text\s*\{{)?\s*\(?({one})\)?\s*\}}",
+        rf"(?i:\b(?:option|choice|вариант){_IS})[(\[\"'*_$]*(?:{alone})",
+        rf"\(({one})\)|(?<![\w(])({capital})\)|\*\*\(?({one})\)?[.:]?\*\*|^({capital})[.:](?=\s|$)",
+        rf"(?<![\w'’])(?!I\b)(?!{article})({capital})(?![\w'’])(?!\.\w)",
+    ):
+        found = {next(group for group in match.groups() if group).upper() for match in re.finditer(pattern, text, re.M)}
+        if found:
+            return found
+    return set()
+
+
+def _letters(spec: JudgeSpec) -> str:
+    return "".join(dict.fromkeys((spec.choices or LATIN).upper()))

@@ -1,0 +1,1 @@
+"""Small stand-ins for services that the tests cannot have."""
