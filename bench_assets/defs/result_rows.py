@@ -20,7 +20,7 @@ def result_rows_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
         partitions=candidates,
         kinds={"postgres"},
         description=(
-            f"The runs of {benchmark.spec.id} as rows in Postgres (`runs`, `run_metrics`, `executions`), one transaction "
+            f"The runs of {benchmark.spec.id} as rows in Postgres (`runs`, `run_metrics`, `executions`), a transaction "
             "each. The same run twice changes nothing; another one under the same run_id is refused."
         ),
     )
