@@ -1,0 +1,155 @@
+"""The workers of an engine: started as they are needed, ended in the background, replaced within limits."""
+
+import queue
+import selectors
+import threading
+import time
+from collections.abc import Callable
+
+from bench_assets.contracts.answer import ErrorInfo
+from bench_assets.contracts.benchmark import ExecutionPolicy
+from bench_assets.errors import WorkerFailed
+from bench_assets.execution.launch import WorkerLaunch
+from bench_assets.execution.worker_log import LogDrain
+from bench_assets.execution.worker_process import WorkerEnd, WorkerProcess
+
+FAILED_STARTS = 3
+"""So many starts in a row without one that became ready are enough to stop."""
+UNNEEDED = ErrorInfo(kind="killed", message="the worker was not needed any more")
+"""The fault of a worker that has none: we end it, and nothing follows from that."""
+HOPELESS = frozenset({"import_error", "no_entry_point", "init_error"})
+"""Failed starts that another start repeats, as long as no worker ever became ready."""
+
+
+class WorkerPool:
+    """Holds the workers. Used by the engine's thread alone; only the ends of workers run in threads of their own."""
+
+    def __init__(
+        self,
+        launch: WorkerLaunch,
+        *,
+        policy: ExecutionPolicy,
+        selector: selectors.BaseSelector,
+        wake: Callable[[], None],
+    ) -> None:
+        """`wake` is called, from another thread, when a worker is gone; until then `selector` watches its pipes."""
+        self._launch = launch
+        self._policy = policy
+        self._selector = selector
+        self._wake = wake
+        self._drain = LogDrain(launch.log_dir)
+        self._gone: queue.SimpleQueue[tuple[WorkerProcess, WorkerEnd]] = queue.SimpleQueue()
+        self._endings: dict[WorkerProcess, threading.Thread] = {}
+        self._last_number = 0
+        self._failed_starts = 0
+        self._ever_ready = False
+        self.workers: list[WorkerProcess] = []
+        """Started, and not being ended."""
+        self.starting: list[WorkerProcess] = []
+        """Those of them that are not ready."""
+        self.starts = 0
+        """Processes started so far."""
+        self.next_start = 0.0
+        """time.monotonic() before which none is started, because the last one failed."""
+
+    @property
+    def size(self) -> int:
+        """Workers that exist: a replacement is only started when its predecessor is gone."""
+        return len(self.workers) + len(self._endings)
+
+    def may_grow(self, now: float) -> bool:
+        """Return whether another worker can be started."""
+        if self._failed_starts >= FAILED_STARTS and self.workers:
+            return False  # those there are do the work; nothing is gained by failing on and on
+        return self.size < self._policy.parallelism and now >= self.next_start
+
+    def start(self, *, shard: str, now: float) -> None:
+        """Start a worker; it is in `workers`, and not ready. Raises WorkerFailed when there is no such program."""
+        log, self._last_number = self._drain.new_log(shard=shard, number=self._last_number + 1)
+        try:
+            worker = WorkerProcess(self._launch, log=log, drain=self._drain, now=now)
+        except OSError as error:
+            raise WorkerFailed(
+                f"The agent's interpreter `{self._launch.python}` could not be started: {error.strerror}. Build the "
+                "environment again (`--invalidate-agent-cache`).",
+                kind="crash",
+            ) from error
+        worker.capacity = self._policy.concurrency
+        self.starts += 1
+        self.workers.append(worker)
+        self.starting.append(worker)
+        self._selector.register(worker.stdout, selectors.EVENT_READ, worker)
+
+    def became_ready(self, worker: WorkerProcess, *, concurrent: bool) -> None:
+        """Note that a worker can be asked."""
+        worker.ready = True
+        self.starting.remove(worker)
+        worker.capacity = self._policy.concurrency if concurrent else 1
+        self._ever_ready = True
+        self._failed_starts = 0
+
+    def send(self, worker: WorkerProcess) -> None:
+        """Send what is queued; what the pipe does not take follows when it does. Raises BrokenPipeError."""
+        waiting = worker.stdin in self._selector.get_map()
+        if worker.send():
+            if waiting:
+                self._selector.unregister(worker.stdin)
+        elif not waiting:
+            self._selector.register(worker.stdin, selectors.EVENT_WRITE, worker)
+
+    def end(self, worker: WorkerProcess, *, fault: ErrorInfo | None = None, gently: bool = False) -> None:
+        """Begin a worker's end; `gone` tells when it is over. `fault` is why we end it; None where it ended itself."""
+        worker.fault = fault
+        worker.ended = True
+        worker.ended_at = time.monotonic()
+        self.workers.remove(worker)
+        if not worker.ready:
+            self.starting.remove(worker)
+        for descriptor in (worker.stdin, worker.stdout):
+            if descriptor in self._selector.get_map():
+                self._selector.unregister(descriptor)
+        thread = threading.Thread(target=self._finish, args=(worker, gently), name=f"end-{worker.name}", daemon=True)
+        self._endings[worker] = thread
+        thread.start()
+
+    def gone(self) -> list[tuple[WorkerProcess, WorkerEnd]]:
+        """Return the workers that are gone since the last call, and how they ended."""
+        found = []
+        while not self._gone.empty():
+            worker, end = self._gone.get()
+            self._endings.pop(worker).join()
+            found.append((worker, end))
+        return found
+
+    def start_failed(self, fault: ErrorInfo, *, tail: str, now: float) -> None:
+        """Note a worker that ended before it was ready. Raises WorkerFailed when there is no point in going on."""
+        self._failed_starts += 1
+        self.next_start = now + 0.5 * 2.0 ** (self._failed_starts - 1)
+        hopeless = fault.kind in HOPELESS and not self._ever_ready
+        if hopeless or (self._failed_starts >= FAILED_STARTS and not any(worker.ready for worker in self.workers)):
+            starts = "" if hopeless else f" in {self._failed_starts} starts"
+            last = "\n".join(filter(None, (fault.traceback, tail if tail != fault.traceback else "")))
+            raise WorkerFailed(
+                f"No worker of the agent became ready{starts}: {fault.message}.", kind=fault.kind, stderr_tail=last
+            )
+
+    def abandon_flights(self) -> None:
+        """End the workers that still work on something, and forget what that was."""
+        for worker in [one for one in self.workers if one.flights]:
+            self.end(worker, fault=UNNEEDED)
+        for worker in self._endings:
+            worker.flights.clear()
+
+    def close(self) -> None:
+        """End all workers at once, those that work on nothing gently. Blocks for up to about 15 seconds."""
+        for worker in list(self.workers):
+            idle = worker.ready and not worker.flights
+            self.end(worker, fault=UNNEEDED, gently=idle)
+        for thread in list(self._endings.values()):
+            thread.join()
+        self.gone()
+        self._drain.close()
+
+    def _finish(self, worker: WorkerProcess, gently: bool) -> None:
+        self._gone.put((worker, worker.finish(gently=gently)))
+        self._wake()
