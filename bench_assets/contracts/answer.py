@@ -33,7 +33,10 @@ class ErrorInfo(Record):
     message: str
     """One sentence or the exception's own `Type: text`; at most 2,000 characters."""
     traceback: str | None = None
-    """The agent's traceback, at most its last 4,000 characters; None where there is none."""
+    """The agent's traceback, or the last output of a worker that ended; at most the last 4,000 characters.
+
+    None where there is none.
+    """
     limit: str | None = None
     """The setting that fired, for instance `timeout_sec=300`; None where no limit did."""
 
