@@ -20,7 +20,6 @@ from bench_assets.catalog.dataset import check_dataset
 from bench_assets.cli.agents import NamedAgent, name_agent
 from bench_assets.cli.instance import open_instance, open_project
 from bench_assets.cli.outcome import Result, show
-from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.plan import Plan
 from bench_assets.contracts.run import FinishedRun
 from bench_assets.definitions import build_definitions
@@ -30,7 +29,7 @@ from bench_assets.judging.settings import effective_judge
 from bench_assets.planning.settings import RunSettings
 from bench_assets.resources.failures import BenchFailure
 from bench_assets.stages.plan import current_plan
-from bench_assets.stages.records import RecordFile, record_key
+from bench_assets.stages.records import AnswerFile, record_key
 from bench_assets.stages.summary import keep_unjudged
 from bench_assets.stages.workspace import Workspace
 from bench_assets.storage.bundle import RunBundle
@@ -238,12 +237,10 @@ class Evaluation:
         key = record_key(self._folder(name), partition=self._candidate, suffix=".json")
         return json.loads(self._workspace.store.read(key))
 
-    def _answers(self) -> dict[str, RecordFile[AnswerRecord]]:
+    def _answers(self) -> dict[str, AnswerFile]:
         partitions = [f"{self._candidate}|{shard}" for shard in self._benchmark.spec.shard_names]
         folder = self._folder("answers")
         return {
-            partition: RecordFile(
-                self._workspace.store, record_key(folder, partition=partition, suffix=".jsonl"), AnswerRecord
-            )
+            partition: AnswerFile(self._workspace.store, record_key(folder, partition=partition, suffix=".jsonl"))
             for partition in partitions
         }

@@ -8,6 +8,9 @@ from bench_assets.contracts.base import JsonValue, Record, VersionedRecord, dige
 from bench_assets.contracts.benchmark import ExecutionPolicy, JudgeSpec
 from bench_assets.contracts.environment import EnvironmentRecord
 
+PACE = ("parallelism", "concurrency", "min_start_interval_sec", "checkpoint_flush_every", "worker_ready_timeout_sec")
+"""Parts of the policy that change how fast a run goes, not what it is: a resume may change them."""
+
 
 class Selection(Record):
     """Which questions, how often."""
@@ -84,6 +87,8 @@ class Plan(VersionedRecord):
             del fields[name]
         for name in ("built_at", "build_seconds", "candidate"):
             del fields["environment"][name]
+        for name in PACE:
+            del fields["policy"][name]
         return fields
 
     @property

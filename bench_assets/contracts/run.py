@@ -18,7 +18,10 @@ class Interval(Record):
 
 
 class Latency(Record):
-    """Quantiles of `duration_ms` over the answered executions."""
+    """Quantiles of `duration_ms` over the answered executions, interpolated linearly between the nearest two.
+
+    That is what Postgres calls `percentile_cont`, so a dashboard over the rows shows the same numbers.
+    """
 
     p50: float
     p90: float
@@ -46,7 +49,7 @@ class Summary(VersionedRecord):
     f1: float | None
     """2PR / (P + R); None when either is None, 0.0 when both are 0."""
     judged: bool
-    """True when no answer is left without a verdict."""
+    """True when nothing is left to judge: no judge_error, and nothing missing."""
     questions: int
     executions: int
     """The same as `total`."""
@@ -64,7 +67,10 @@ class Summary(VersionedRecord):
     accuracy_high: float | None
     """Accuracy if every execution without a verdict were right."""
     stderr: float | None
-    """Standard error of `accuracy`, clustered by question: sd of the questions' means / √questions; None below 2."""
+    """Standard error of `accuracy`, clustered by question; None below 2 questions.
+
+    The sample standard deviation (n - 1) of the questions' means / √questions. What has no verdict counts 0.
+    """
     interval: Interval | None
     """accuracy ± 1.96 × stderr, cut to [0, 1]; None where there is no stderr."""
     latency_ms: Latency | None
@@ -132,3 +138,16 @@ class RunRecord(VersionedRecord):
     bench_assets_version: str
     bench_assets_commit: str | None
     dagster_run_ids: list[str] = Field(default_factory=list)
+
+
+class FinishedRun(VersionedRecord):
+    """What the `summary` step hands on: `<root>/<name>/<version>/summary/<candidate>.json`."""
+
+    schema_version: int = 1
+    run_id: str
+    candidate: str
+    benchmark: str
+    """`name@version`."""
+    folder: str
+    """Where the bundle lies: a folder or an `s3://` address."""
+    summary: Summary

@@ -6,7 +6,7 @@ import dagster as dg
 from pydantic import Field
 
 from bench_assets.defs.partitions import OWNERS, candidates
-from bench_assets.io_managers.records import PartitionOutput
+from bench_assets.io_managers.records import PartitionOutput, PartitionStream
 from bench_assets.resources.failures import as_failures
 from bench_assets.stages.environment import build_environment
 from bench_assets.stages.workspace import Workspace
@@ -36,9 +36,9 @@ class EnvironmentConfig(dg.Config):
 )
 def agent_environment(
     context: dg.AssetExecutionContext, config: EnvironmentConfig, workspace: dg.ResourceParam[Workspace]
-) -> dg.Output[Iterator[PartitionOutput]]:
+) -> PartitionStream:
     """Build or find each candidate's environment."""
-    return dg.Output(_environments(context, config, workspace))
+    return PartitionStream(_environments(context, config, workspace))
 
 
 def _environments(

@@ -11,7 +11,7 @@ from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.plan import Plan
 from bench_assets.defs.partitions import benchmark_asset, grid, split
-from bench_assets.io_managers.records import PartitionOutput
+from bench_assets.io_managers.records import PartitionOutput, PartitionStream
 from bench_assets.resources.failures import as_failures
 from bench_assets.resources.tables import Samples
 from bench_assets.stages.answers import AnswerStage, ShardCounts
@@ -43,8 +43,8 @@ def answers_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
         config: AnswersConfig,
         plan: dict[str, Plan],
         workspace: dg.ResourceParam[Workspace],
-    ) -> dg.Output[Iterator[PartitionOutput]]:
-        return dg.Output(_answers(context, config, plan, workspace, benchmark))
+    ) -> PartitionStream:
+        return PartitionStream(_answers(context, config, plan, workspace, benchmark))
 
     return answers
 

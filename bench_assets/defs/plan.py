@@ -8,7 +8,7 @@ from pydantic import Field
 from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.environment import EnvironmentRecord
 from bench_assets.defs.partitions import benchmark_asset, candidates
-from bench_assets.io_managers.records import PartitionOutput
+from bench_assets.io_managers.records import PartitionOutput, PartitionStream
 from bench_assets.planning.settings import RunSettings
 from bench_assets.resources.failures import as_failures
 from bench_assets.stages.plan import plan_run
@@ -72,8 +72,8 @@ def plan_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
         config: PlanConfig,
         agent_environment: dict[str, EnvironmentRecord],
         workspace: dg.ResourceParam[Workspace],
-    ) -> dg.Output[Iterator[PartitionOutput]]:
-        return dg.Output(_plans(context, config, agent_environment, workspace, benchmark))
+    ) -> PartitionStream:
+        return PartitionStream(_plans(context, config, agent_environment, workspace, benchmark))
 
     return plan
 

@@ -8,18 +8,17 @@ from typing import Any
 import dagster as dg
 
 from bench_assets.catalog.benchmarks import Benchmark
-from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.plan import Plan
 from bench_assets.contracts.score import ScoreRecord
 from bench_assets.defs.partitions import benchmark_asset, grid, split
-from bench_assets.io_managers.records import PartitionOutput
+from bench_assets.io_managers.records import PartitionOutput, PartitionStream
 from bench_assets.resources.failures import as_failures
 from bench_assets.resources.tables import Samples
-from bench_assets.stages.records import RecordFile
+from bench_assets.stages.records import AnswerFile
 from bench_assets.stages.scores import score_shard, scorer_of
 from bench_assets.stages.workspace import Workspace
 
-Answers = dict[str, RecordFile[AnswerRecord]]
+Answers = dict[str, AnswerFile]
 
 
 def scores_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
@@ -41,8 +40,8 @@ def scores_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
         plan: dict[str, Plan],
         answers: Answers,
         workspace: dg.ResourceParam[Workspace],
-    ) -> dg.Output[Iterator[PartitionOutput]]:
-        return dg.Output(_scores(context, plan, answers, workspace))
+    ) -> PartitionStream:
+        return PartitionStream(_scores(context, plan, answers, workspace))
 
     return scores
 

@@ -6,19 +6,17 @@ from typing import Any
 import dagster as dg
 
 from bench_assets.catalog.benchmarks import Benchmark
-from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.plan import Plan
 from bench_assets.contracts.run import FinishedRun, Summary
-from bench_assets.contracts.score import ScoreRecord
 from bench_assets.defs.partitions import benchmark_asset, candidates, split
-from bench_assets.io_managers.records import PartitionOutput
+from bench_assets.io_managers.records import PartitionOutput, PartitionStream
 from bench_assets.resources.failures import as_failures
-from bench_assets.stages.records import RecordFile
+from bench_assets.stages.records import AnswerFile, ScoreFile
 from bench_assets.stages.summary import finish_run
 from bench_assets.stages.workspace import Workspace
 
-Answers = dict[str, RecordFile[AnswerRecord]]
-Scores = dict[str, RecordFile[ScoreRecord]]
+Answers = dict[str, AnswerFile]
+Scores = dict[str, ScoreFile]
 
 
 def summary_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
@@ -41,8 +39,8 @@ def summary_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
         answers: Answers,
         scores: Scores,
         workspace: dg.ResourceParam[Workspace],
-    ) -> dg.Output[Iterator[PartitionOutput]]:
-        return dg.Output(_summaries(context, plan, answers, scores, workspace))
+    ) -> PartitionStream:
+        return PartitionStream(_summaries(context, plan, answers, scores, workspace))
 
     return summary
 

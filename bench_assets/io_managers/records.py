@@ -9,7 +9,7 @@ import dagster as dg
 
 from bench_assets.contracts.base import Record
 from bench_assets.errors import ObjectMissing
-from bench_assets.io_managers.layout import kind_of, object_key
+from bench_assets.io_managers.layout import MANY, ONE, object_key
 from bench_assets.stages.records import RecordFile
 from bench_assets.storage.objects import ObjectStore
 
@@ -25,8 +25,20 @@ class PartitionOutput:
     """Called after the value is stored, when a stream's counts are known."""
 
 
+class PartitionStream:
+    """The partitions of an asset's output, made one after the other while they are stored."""
+
+    def __init__(self, outputs: Iterable[PartitionOutput]) -> None:
+        """`outputs` is read once, by the IO manager."""
+        self._outputs = outputs
+
+    def __iter__(self) -> Iterator[PartitionOutput]:
+        """Make the next partition."""
+        return iter(self._outputs)
+
+
 class RecordIOManager(dg.IOManager):
-    """Takes a stream of `PartitionOutput`, gives back a dict from partition key to record.
+    """Takes a `PartitionStream`, gives back a dict from partition key to record.
 
     Each partition is stored as it arrives and, when there are several, reported at once: after a crash the finished
     ones stay materialized. Records of a `.jsonl` come back as a `RecordFile`, which reads them as they are needed.
@@ -36,7 +48,7 @@ class RecordIOManager(dg.IOManager):
         self._store = store
 
     def handle_output(  # type: ignore[override]  # Dagster takes a generator too, to report as it goes
-        self, context: dg.OutputContext, obj: Iterable[PartitionOutput]
+        self, context: dg.OutputContext, obj: PartitionStream
     ) -> Iterator[dg.AssetMaterialization]:
         """Store each partition of `obj`."""
         several = len(context.asset_partition_keys) > 1
@@ -49,11 +61,9 @@ class RecordIOManager(dg.IOManager):
 
     def load_input(self, context: dg.InputContext) -> dict[str, Any]:
         """Return the upstream partitions. A missing one is a failure that names it and says how to make it."""
-        kind = kind_of(context.asset_key)
+        load = self._many if context.asset_key.path[-1] in MANY else self._one
         return {
-            partition: self._many(context.asset_key, partition)
-            if kind.many
-            else self._one(context.asset_key, partition)
+            partition: load(context.asset_key, partition)
             for partition in sorted(str(key) for key in context.asset_partition_keys)
         }
 
@@ -61,7 +71,7 @@ class RecordIOManager(dg.IOManager):
         key = object_key(asset_key, partition)
         if not self._store.exists(key):
             raise missing(asset_key, partition, self._store.url(key))
-        return RecordFile(self._store, key, kind_of(asset_key).record)
+        return MANY[asset_key.path[-1]](self._store, key)
 
     def _one(self, asset_key: dg.AssetKey, partition: str) -> Record:
         key = object_key(asset_key, partition)
@@ -69,7 +79,7 @@ class RecordIOManager(dg.IOManager):
             raw = self._store.read(key)
         except ObjectMissing as error:
             raise missing(asset_key, partition, self._store.url(key)) from error
-        return kind_of(asset_key).record.from_json(json.loads(raw), source=self._store.url(key))
+        return ONE[asset_key.path[-1]].from_json(json.loads(raw), source=self._store.url(key))
 
 
 def missing(asset_key: dg.AssetKey, partition: str, url: str) -> dg.Failure:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from bench_assets.contracts.agent import path_segment
+from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.base import Record
+from bench_assets.contracts.score import ScoreRecord
 from bench_assets.errors import StorageFailed
 from bench_assets.storage.objects import ObjectStore
 
@@ -29,6 +31,20 @@ class RecordFile(Generic[Line]):
             except ValueError as error:
                 raise StorageFailed(f"{self.store.url(self.key)}:{number}: the line is not JSON ({error}).") from error
             yield self.record.from_json(values, source=f"{self.store.url(self.key)}:{number}")
+
+
+class AnswerFile(RecordFile[AnswerRecord]):
+    """A stored file of answers."""
+
+    def __init__(self, store: ObjectStore, key: str) -> None:
+        super().__init__(store, key, AnswerRecord)
+
+
+class ScoreFile(RecordFile[ScoreRecord]):
+    """A stored file of scores."""
+
+    def __init__(self, store: ObjectStore, key: str) -> None:
+        super().__init__(store, key, ScoreRecord)
 
 
 def record_key(folder: str, *, partition: str, suffix: str) -> str:

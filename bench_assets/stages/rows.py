@@ -2,10 +2,8 @@
 
 import json
 
-from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.run import FinishedRun, RunRecord, Summary
-from bench_assets.contracts.score import ScoreRecord
-from bench_assets.stages.records import RecordFile
+from bench_assets.stages.records import AnswerFile, ScoreFile
 from bench_assets.stages.workspace import Workspace
 from bench_assets.storage.postgres.database import Database
 from bench_assets.storage.postgres.rows import Stored, execution_row
@@ -22,8 +20,8 @@ def store_rows(workspace: Workspace, finished: FinishedRun) -> Stored:
     summary = Summary.from_json(
         json.loads(store.read(f"{folder}/summary.json")), source=store.url(f"{folder}/summary.json")
     )
-    answers = RecordFile(store, f"{folder}/answers.jsonl", AnswerRecord)
-    scores = RecordFile(store, f"{folder}/scores.jsonl", ScoreRecord)
+    answers = AnswerFile(store, f"{folder}/answers.jsonl")
+    scores = ScoreFile(store, f"{folder}/scores.jsonl")
     rows = (execution_row(answer, score) for answer, score in zip(answers, scores, strict=True))
     with Database.open(workspace.project.postgres_url, embedded_root=workspace.postgres_folder) as database:
         database.upgrade()
