@@ -153,7 +153,8 @@ class Evaluation:
         self._benchmark = benchmark
         self._candidate = candidate
         self._instance = instance
-        self._log_level = log_level.upper()
+        # A failed step logs its stack trace as an error; the person gets its sentence from us instead.
+        self._log_level = log_level.upper() if log_level in ("debug", "info") else "CRITICAL"
         self._definitions = build_definitions([benchmark], workspace=workspace)
 
     def run(self, request: Request, settings: RunSettings) -> Result:

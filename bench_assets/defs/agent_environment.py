@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import dagster as dg
 from pydantic import Field
 
-from bench_assets.defs.partitions import OWNERS, candidates
+from bench_assets.defs.partitions import asset, candidates
 from bench_assets.io_managers.records import PartitionOutput, PartitionStream
 from bench_assets.resources.failures import as_failures
 from bench_assets.stages.environment import build_environment
@@ -21,12 +21,9 @@ class EnvironmentConfig(dg.Config):
     )
 
 
-@dg.asset(
+@asset(
     partitions_def=candidates,
-    backfill_policy=dg.BackfillPolicy.single_run(),
-    io_manager_key="records",
     group_name="agents",
-    owners=OWNERS,
     kinds={"python", "uv"},
     description=(
         "A candidate's code and everything it needs, installed into an environment of its own. "

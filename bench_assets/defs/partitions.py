@@ -1,6 +1,7 @@
 """The two dimensions, and what all our assets share."""
 
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,6 +29,21 @@ def asset_key(benchmark: Benchmark, name: str) -> dg.AssetKey:
     return dg.AssetKey([benchmark.spec.name, benchmark.spec.version, name])
 
 
+def asset(**arguments: Any) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    """Return `@dg.asset` with what all our assets have alike: one run a backfill, our IO manager, an owner."""
+
+    def decorate(body: Callable[..., Any]) -> dg.AssetsDefinition:
+        with warnings.catch_warnings():
+            # Backfill policies are in beta in Dagster 1.13; `dagster` is pinned below 1.14.
+            warnings.simplefilter("ignore", dg.BetaWarning)
+            made: dg.AssetsDefinition = dg.asset(
+                backfill_policy=dg.BackfillPolicy.single_run(), io_manager_key="records", owners=OWNERS, **arguments
+            )(body)
+        return made
+
+    return decorate
+
+
 def benchmark_asset(
     benchmark: Benchmark,
     name: str,
@@ -38,14 +54,11 @@ def benchmark_asset(
     description: str,
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
     """Return the decorator of one of a benchmark's assets. `inputs` names assets of the same benchmark, or ours."""
-    return dg.asset(
+    return asset(
         key=asset_key(benchmark, name),
         ins={key: dg.AssetIn(key=key if key in SHARED else asset_key(benchmark, key)) for key in inputs},
         partitions_def=partitions,
-        backfill_policy=dg.BackfillPolicy.single_run(),
-        io_manager_key="records",
         group_name=re.sub(r"[^A-Za-z0-9_]", "_", f"{benchmark.spec.name}_{benchmark.spec.version}"),
-        owners=OWNERS,
         kinds=kinds,
         description=description,
     )

@@ -17,7 +17,7 @@ def environment_request(
         candidate=str(key),
         source=parse_source(agent.source, ref=key.ref, base=base),
         extra_deps=tuple(parse_source(text, ref=key.ref, base=base) for text in agent.extra_deps),
-        worker=parse_source(worker_source or str(default_worker_source()), base=base),
+        worker=parse_source(worker_source, base=base) if worker_source else default_worker_source(),
         entry_point=agent.entry_point,
         import_path=agent.import_path,
         python=agent.python,

@@ -25,7 +25,7 @@ class Reporter(Protocol):
 
 
 class LogReporter:
-    """Reports as log lines: at the start, at most every `every_sec` seconds, and at the end."""
+    """Reports as log lines: at most one every `every_sec` seconds, and one at the end."""
 
     def __init__(
         self, say: Callable[[str], object], *, detail: Callable[[str], object], every_sec: float = 10.0
@@ -40,10 +40,9 @@ class LogReporter:
         self._said_at = 0.0
 
     def start(self, title: str, *, total: int) -> None:
-        """Log the title and the total."""
+        """Note the title and the total; what ends quickly is one line, at its end."""
         self._title, self._total, self._done, self._note = title, total, 0, ""
         self._said_at = time.monotonic()
-        self._say(f"{title}: {total} to do")
 
     def advance(self, done: int, *, note: str = "") -> None:
         """Log how far it is, unless that was logged a moment ago."""
