@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import select
 from typing import Any
 
 LARGEST_MESSAGE = 64 * 1024 * 1024
@@ -60,6 +61,10 @@ class Channel:
         view = memoryview(line)
         while view:
             view = view[os.write(self.sink, view) :]
+
+    def has_input(self) -> bool:
+        """Return whether `receive` would not wait."""
+        return bool(select.select([self.source], [], [], 0)[0])
 
     def receive(self) -> list[dict[str, Any]] | None:
         """Read what is there (waiting for at least some bytes) and return its whole messages; None at the end."""

@@ -48,22 +48,28 @@ def _serve_one_by_one(adapter: Adapter, channel: Channel, *, loop: asyncio.Abstr
     # is busy is harmless, as the keeper watches the pipe for its end.
     waiting: deque[dict[str, Any]] = deque()
     while True:
-        while waiting:
-            message = waiting.popleft()
-            if message["type"] == "shutdown":
+        # With asks in the queue, a look at what came meanwhile: it may take one of them back.
+        while not waiting or channel.has_input():
+            messages = channel.receive()
+            if messages is None:
                 return
-            if message["type"] == "ask":
-                channel.send_line(_ask(adapter, message, loop=loop))
-        messages = channel.receive()
-        if messages is None:
+            for message in messages:
+                if message["type"] == "cancel":
+                    _drop(message["request"], waiting, channel)
+                else:
+                    waiting.append(message)
+        message = waiting.popleft()
+        if message["type"] == "shutdown":
             return
-        cancelled = {message["request"] for message in messages if message["type"] == "cancel"}
-        for message in messages:
-            if message["type"] == "ask" and message["request"] in cancelled:
-                dropped = asyncio.CancelledError("not begun")
-                channel.send_line(failure_line(message["request"], dropped, duration=0.0, kind="cancelled"))
-            else:
-                waiting.append(message)
+        if message["type"] == "ask":
+            channel.send_line(_ask(adapter, message, loop=loop))
+
+
+def _drop(request: int, waiting: deque[dict[str, Any]], channel: Channel) -> None:
+    for message in [one for one in waiting if one.get("request") == request]:
+        waiting.remove(message)
+        dropped = asyncio.CancelledError("given up by bench-assets before it began")
+        channel.send_line(failure_line(request, dropped, duration=0.0, kind="cancelled"))
 
 
 def _ask(adapter: Adapter, message: dict[str, Any], *, loop: asyncio.AbstractEventLoop) -> bytes:
