@@ -6,8 +6,9 @@
         …  # ask `endpoint.base_url`
     assert len(endpoint.requests) == 2
 
-Replies are used up in order, one a request. After them (or from the start, when there are none) `answer` makes the
-reply from the request; without it every further request gets status 500.
+Replies are used up in order, one a request; one may also be a function that makes it from the request. After them (or
+from the start, when there are none) `answer` makes the reply from the request; without it every further request gets
+status 500.
 """
 
 import json
@@ -102,7 +103,9 @@ def error(status: int, message: str = "no", *, headers: dict[str, str] | None = 
 class OpenAIEndpoint:
     """The endpoint, on a free port of 127.0.0.1, for as long as the `with` block lasts."""
 
-    def __init__(self, *replies: Reply, answer: Callable[[Request], Reply] | None = None) -> None:
+    def __init__(
+        self, *replies: Reply | Callable[[Request], Reply], answer: Callable[[Request], Reply] | None = None
+    ) -> None:
         self.requests: list[Request] = []
         self.most_in_flight = 0
         self._replies = deque(replies)
@@ -162,7 +165,9 @@ class OpenAIEndpoint:
             reply = self._replies.popleft() if self._replies else None
         try:
             if reply is None:
-                reply = self._answer(request) if self._answer else error(500, "the script is over")
+                reply = self._answer or error(500, "the script is over")
+            if not isinstance(reply, Reply):
+                reply = reply(request)
             self._closing.wait(reply.delay)
         finally:
             with self._lock:

@@ -111,9 +111,11 @@ class Judge:
             return self._failed(case, error)
         if failure.kind == "wait":
             case.limited += 1
-            # An endpoint that says 0 s, or nothing, is not asked in a tight loop.
-            least = backoff(case.limited, first=max(self._spec.retry_backoff_sec, 0.1))
-            self._pause.extend(max(failure.wait or 0.0, least), code=failure.code)
+            if failure.wait is None:
+                wait = backoff(case.limited, first=max(self._spec.retry_backoff_sec, 0.1))
+            else:  # an endpoint that says 0 s again and again is not asked in a tight loop
+                wait = max(failure.wait, 0.1 * case.limited)
+            self._pause.extend(wait, code=failure.code)
             return None
         case.failures += 1
         if case.failures <= self._spec.retries:

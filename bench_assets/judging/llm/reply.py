@@ -21,7 +21,7 @@ class Reply:
     """Tokens; empty where the endpoint reports none."""
 
 
-def read_reply(body: bytes) -> Reply:
+def read_reply(body: str) -> Reply:
     """Return the first choice of a chat completion. Raises CallFailed for a body that is none."""
     try:
         response = json.loads(body)
@@ -71,5 +71,5 @@ def _usage(usage: JsonValue) -> dict[str, int]:
     return {str(k): v for k, v in usage.items() if isinstance(v, int) and not isinstance(v, bool)}
 
 
-def _start_of(body: bytes) -> str:
-    return " ".join(body[:200].decode("utf-8", "replace").split()) or "nothing"
+def _start_of(body: str) -> str:
+    return " ".join(body[:200].split()) or "nothing"

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
 
 from bench_assets.contracts.benchmark import JudgeSpec
@@ -18,6 +18,8 @@ from bench_assets.judging.verdicts import VerdictStore
 
 AHEAD = 4
 """Items taken ahead, as a multiple of `concurrency`: one slow verdict at the head must not starve the rest."""
+
+CLOSED = "The judge was closed while it was asked. Judge again; the answers are kept."
 
 
 class LlmScorer(Scorer):
@@ -41,6 +43,8 @@ class LlmScorer(Scorer):
         most = max(32, AHEAD * self._spec.concurrency)
         try:
             for item in items:
+                if loop.is_closed():
+                    raise JudgeFailed(CLOSED)
                 ahead.append((item, asyncio.run_coroutine_threadsafe(self._judged(item), loop)))
                 while ahead and (len(ahead) >= most or ahead[0][1].done()):
                     first, verdict = ahead.popleft()
@@ -100,7 +104,9 @@ class LlmScorer(Scorer):
                 if verdict.done():  # it ended just now, or with a time-out of its own
                     return verdict.result()
                 if self._thread is None or not self._thread.is_alive():
-                    raise JudgeFailed("The judge was closed while it was asked. Judge again.") from None
+                    raise JudgeFailed(CLOSED) from None
+            except CancelledError:
+                raise JudgeFailed(CLOSED) from None
 
     async def _judged(self, item: JudgeItem) -> Verdict:
         if self._verdicts is None:
