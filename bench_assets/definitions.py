@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import dagster as dg
+from dagster_aws.s3 import S3Resource
 
 from bench_assets.catalog.benchmarks import Benchmark, list_benchmarks
 from bench_assets.catalog.project import Project
@@ -15,7 +16,8 @@ from bench_assets.defs.plan import plan_asset
 from bench_assets.defs.result_rows import result_rows_asset
 from bench_assets.defs.scores import scores_asset
 from bench_assets.defs.summary import summary_asset
-from bench_assets.resources.workspace import resources
+from bench_assets.io_managers.records import records_io_manager
+from bench_assets.resources.workspace import open_workspace
 from bench_assets.stages.workspace import Workspace
 
 FACTORIES = (plan_asset, answers_asset, scores_asset, summary_asset, result_rows_asset)
@@ -25,7 +27,7 @@ def build_definitions(benchmarks: Sequence[Benchmark], *, workspace: Workspace |
     """Return the definitions for some benchmarks. `workspace` None opens the project of each process."""
     return dg.Definitions(
         assets=[agent_environment, *(factory(benchmark) for benchmark in benchmarks for factory in FACTORIES)],
-        resources=resources(workspace),
+        resources={"s3": S3Resource(), "workspace": workspace or open_workspace, "records": records_io_manager},
         executor=dg.in_process_executor,
     )
 

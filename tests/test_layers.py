@@ -21,7 +21,8 @@ ABOVE = {
 }
 PLAIN = set(ABOVE)
 ABOVE["stages"] = PLAIN
-ABOVE["io_managers"] = ABOVE["resources"] = PLAIN | {"stages", "io_managers"}
+ABOVE["resources"] = PLAIN | {"stages"}
+ABOVE["io_managers"] = PLAIN | {"stages", "resources"}
 ABOVE["defs"] = PLAIN | {"stages", "io_managers", "resources"}
 ABOVE["definitions"] = PLAIN | {"stages", "io_managers", "resources", "defs"}
 ABOVE["cli"] = set(ABOVE)

@@ -1,13 +1,10 @@
 """`agent_environment`: an agent's version, installed."""
 
-from collections.abc import Iterator
-
 import dagster as dg
 from pydantic import Field
 
 from bench_assets.defs.partitions import asset, candidates
-from bench_assets.io_managers.records import PartitionOutput, PartitionStream
-from bench_assets.resources.failures import as_failures
+from bench_assets.io_managers.records import Outputs, PartitionOutput, PartitionStream
 from bench_assets.stages.environment import build_environment
 from bench_assets.stages.workspace import Workspace
 
@@ -38,24 +35,21 @@ def agent_environment(
     return PartitionStream(_environments(context, config, workspace))
 
 
-def _environments(
-    context: dg.AssetExecutionContext, config: EnvironmentConfig, workspace: Workspace
-) -> Iterator[PartitionOutput]:
-    with as_failures():
-        for candidate in context.partition_keys:
-            built = build_environment(
-                workspace, candidate, invalidate=config.invalidate, worker_source=config.worker_source
-            )
-            record = built.record
-            metadata = {
-                "source": record.source.text,
-                "commit": record.source.commit or "not in git",
-                "dirty": "yes" if record.source.dirty else "no",
-                "fingerprint": record.fingerprint,
-                "reused": built.reused,
-                "seconds": round(built.seconds, 3),
-                "packages": record.package_count,
-                "python": record.python,
-            }
-            context.add_asset_metadata(metadata, partition_key=candidate)
-            yield PartitionOutput(candidate, record, metadata=metadata.copy)
+def _environments(context: dg.AssetExecutionContext, config: EnvironmentConfig, workspace: Workspace) -> Outputs:
+    for candidate in context.partition_keys:
+        built = build_environment(
+            workspace, candidate, invalidate=config.invalidate, worker_source=config.worker_source
+        )
+        record = built.record
+        metadata = {
+            "source": record.source.text,
+            "commit": record.source.commit or "not in git",
+            "dirty": "yes" if record.source.dirty else "no",
+            "fingerprint": record.fingerprint,
+            "reused": built.reused,
+            "seconds": round(built.seconds, 3),
+            "packages": record.package_count,
+            "python": record.python,
+        }
+        context.add_asset_metadata(metadata, partition_key=candidate)
+        yield PartitionOutput(candidate, record, metadata=metadata.copy)

@@ -1,6 +1,6 @@
 """`answers`: what the agent said."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
@@ -11,8 +11,7 @@ from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.plan import Plan
 from bench_assets.defs.partitions import benchmark_asset, grid, split
-from bench_assets.io_managers.records import PartitionOutput, PartitionStream
-from bench_assets.resources.failures import as_failures
+from bench_assets.io_managers.records import Outputs, PartitionOutput, PartitionStream
 from bench_assets.resources.tables import Samples
 from bench_assets.stages.answers import AnswerStage, ShardCounts
 from bench_assets.stages.workspace import Workspace
@@ -55,15 +54,14 @@ def _answers(
     plans: dict[str, Plan],
     workspace: Workspace,
     benchmark: Benchmark,
-) -> Iterator[PartitionOutput]:
+) -> Outputs:
     partitions = sorted(str(key) for key in context.partition_keys)
-    with as_failures():
-        for candidate, shards in groupby(partitions, key=lambda partition: split(partition)[0]):
-            plan = plans[candidate]
-            given = _given_variables(context, plan)
-            with AnswerStage(workspace, plan, benchmark, env_overrides=given, log_ipc=config.log_ipc) as stage:
-                for partition in shards:
-                    yield _shard(context, stage, partition)
+    for candidate, shards in groupby(partitions, key=lambda partition: split(partition)[0]):
+        plan = plans[candidate]
+        given = _given_variables(context, plan)
+        with AnswerStage(workspace, plan, benchmark, env_overrides=given, log_ipc=config.log_ipc) as stage:
+            for partition in shards:
+                yield _shard(context, stage, partition)
 
 
 def _shard(context: dg.AssetExecutionContext, stage: AnswerStage, partition: str) -> PartitionOutput:

@@ -1,16 +1,13 @@
 """`plan`: the frozen decision what to run."""
 
-from collections.abc import Iterator
-
 import dagster as dg
 from pydantic import Field
 
 from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.environment import EnvironmentRecord
 from bench_assets.defs.partitions import benchmark_asset, candidates
-from bench_assets.io_managers.records import PartitionOutput, PartitionStream
+from bench_assets.io_managers.records import Outputs, PartitionOutput, PartitionStream
 from bench_assets.planning.settings import RunSettings
-from bench_assets.resources.failures import as_failures
 from bench_assets.stages.plan import plan_run
 from bench_assets.stages.workspace import Workspace
 
@@ -84,26 +81,25 @@ def _plans(
     environments: dict[str, EnvironmentRecord],
     workspace: Workspace,
     benchmark: Benchmark,
-) -> Iterator[PartitionOutput]:
-    with as_failures():
-        settings = RunSettings.from_json(config.model_dump(), source="the run's configuration")
-        for candidate in context.partition_keys:
-            plan = plan_run(
-                workspace,
-                benchmark=benchmark,
-                environment=environments[candidate],
-                settings=settings,
-                dagster_run_id=context.run_id,
-            )
-            metadata = {
-                "run_id": plan.run_id,
-                "questions": plan.selection.questions,
-                "executions": plan.selection.executions,
-                "of_questions": plan.total_rows,
-                "repetitions": plan.selection.repetitions,
-                "shards": plan.shards,
-                "limits": dg.MetadataValue.json(plan.policy.to_json()),
-                "judge": plan.judge.type if plan.judge.is_matcher else f"{plan.judge.provider}: {plan.judge.model}",
-            }
-            context.add_asset_metadata(metadata, partition_key=candidate)
-            yield PartitionOutput(candidate, plan, metadata=metadata.copy)
+) -> Outputs:
+    settings = RunSettings.from_json(config.model_dump(), source="the run's configuration")
+    for candidate in context.partition_keys:
+        plan = plan_run(
+            workspace,
+            benchmark=benchmark,
+            environment=environments[candidate],
+            settings=settings,
+            dagster_run_id=context.run_id,
+        )
+        metadata = {
+            "run_id": plan.run_id,
+            "questions": plan.selection.questions,
+            "executions": plan.selection.executions,
+            "of_questions": plan.total_rows,
+            "repetitions": plan.selection.repetitions,
+            "shards": plan.shards,
+            "limits": dg.MetadataValue.json(plan.policy.to_json()),
+            "judge": plan.judge.type if plan.judge.is_matcher else f"{plan.judge.provider}: {plan.judge.model}",
+        }
+        context.add_asset_metadata(metadata, partition_key=candidate)
+        yield PartitionOutput(candidate, plan, metadata=metadata.copy)

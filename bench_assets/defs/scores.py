@@ -11,8 +11,7 @@ from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.plan import Plan
 from bench_assets.contracts.score import ScoreRecord
 from bench_assets.defs.partitions import benchmark_asset, grid, split
-from bench_assets.io_managers.records import PartitionOutput, PartitionStream
-from bench_assets.resources.failures import as_failures
+from bench_assets.io_managers.records import Outputs, PartitionOutput, PartitionStream
 from bench_assets.resources.tables import Samples
 from bench_assets.stages.records import AnswerFile
 from bench_assets.stages.scores import score_shard, scorer_of
@@ -48,20 +47,19 @@ def scores_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
 
 def _scores(
     context: dg.AssetExecutionContext, plans: dict[str, Plan], answers: Answers, workspace: Workspace
-) -> Iterator[PartitionOutput]:
+) -> Outputs:
     partitions = sorted(str(key) for key in context.partition_keys)
-    with as_failures():
-        for candidate, shards in groupby(partitions, key=lambda partition: split(partition)[0]):
-            with scorer_of(workspace, plans[candidate]) as scorer:
-                for partition in shards:
-                    records = score_shard(
-                        workspace,
-                        plans[candidate],
-                        shard=split(partition)[1],
-                        answers=answers[partition],
-                        scorer=scorer,
-                    )
-                    yield _shard(context, partition, records)
+    for candidate, shards in groupby(partitions, key=lambda partition: split(partition)[0]):
+        with scorer_of(workspace, plans[candidate]) as scorer:
+            for partition in shards:
+                records = score_shard(
+                    workspace,
+                    plans[candidate],
+                    shard=split(partition)[1],
+                    answers=answers[partition],
+                    scorer=scorer,
+                )
+                yield _shard(context, partition, records)
 
 
 def _shard(context: dg.AssetExecutionContext, partition: str, scored: Iterator[ScoreRecord]) -> PartitionOutput:

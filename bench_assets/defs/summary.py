@@ -1,6 +1,5 @@
 """`summary`: the figures of a run, and its finished files."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
@@ -9,8 +8,7 @@ from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.plan import Plan
 from bench_assets.contracts.run import FinishedRun, Summary
 from bench_assets.defs.partitions import benchmark_asset, candidates, split
-from bench_assets.io_managers.records import PartitionOutput, PartitionStream
-from bench_assets.resources.failures import as_failures
+from bench_assets.io_managers.records import Outputs, PartitionOutput, PartitionStream
 from bench_assets.stages.records import AnswerFile, ScoreFile
 from bench_assets.stages.summary import finish_run
 from bench_assets.stages.workspace import Workspace
@@ -47,19 +45,18 @@ def summary_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
 
 def _summaries(
     context: dg.AssetExecutionContext, plans: dict[str, Plan], answers: Answers, scores: Scores, workspace: Workspace
-) -> Iterator[PartitionOutput]:
-    with as_failures():
-        for candidate in context.partition_keys:
-            finished = finish_run(
-                workspace,
-                plans[candidate],
-                answers={key: file for key, file in answers.items() if split(key)[0] == candidate},
-                scores={key: file for key, file in scores.items() if split(key)[0] == candidate},
-                dagster_run_id=context.run_id,
-            )
-            metadata = _metadata(finished)
-            context.add_asset_metadata(metadata, partition_key=candidate)
-            yield PartitionOutput(candidate, finished, metadata=metadata.copy)
+) -> Outputs:
+    for candidate in context.partition_keys:
+        finished = finish_run(
+            workspace,
+            plans[candidate],
+            answers={key: file for key, file in answers.items() if split(key)[0] == candidate},
+            scores={key: file for key, file in scores.items() if split(key)[0] == candidate},
+            dagster_run_id=context.run_id,
+        )
+        metadata = _metadata(finished)
+        context.add_asset_metadata(metadata, partition_key=candidate)
+        yield PartitionOutput(candidate, finished, metadata=metadata.copy)
 
 
 def _metadata(finished: FinishedRun) -> dict[str, Any]:

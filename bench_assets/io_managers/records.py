@@ -1,7 +1,8 @@
 """Stores assets as records, in a local folder or on S3 alike."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,9 @@ import dagster as dg
 from bench_assets.contracts.base import Record
 from bench_assets.errors import ObjectMissing
 from bench_assets.io_managers.layout import MANY, ONE, object_key
+from bench_assets.resources.failures import as_failures
 from bench_assets.stages.records import RecordFile
+from bench_assets.stages.workspace import Workspace
 from bench_assets.storage.objects import ObjectStore
 
 
@@ -25,16 +28,16 @@ class PartitionOutput:
     """Called after the value is stored, when a stream's counts are known."""
 
 
+Outputs = Generator[PartitionOutput, None, None]
+"""What an asset's body makes: one output a partition."""
+
+
 class PartitionStream:
     """The partitions of an asset's output, made one after the other while they are stored."""
 
-    def __init__(self, outputs: Iterable[PartitionOutput]) -> None:
-        """`outputs` is read once, by the IO manager."""
-        self._outputs = outputs
-
-    def __iter__(self) -> Iterator[PartitionOutput]:
-        """Make the next partition."""
-        return iter(self._outputs)
+    def __init__(self, outputs: Outputs) -> None:
+        """`outputs` is read once, and closed even when storing fails: it may hold workers or connections."""
+        self.outputs = outputs
 
 
 class RecordIOManager(dg.IOManager):
@@ -52,12 +55,14 @@ class RecordIOManager(dg.IOManager):
     ) -> Iterator[dg.AssetMaterialization]:
         """Store each partition of `obj`."""
         several = len(context.asset_partition_keys) > 1
-        for output in obj:
-            key = object_key(context.asset_key, output.partition)
-            self._store.write(key, _bytes(output.value))
-            metadata = {"path": dg.MetadataValue.path(self._store.url(key)), **output.metadata()}
-            if several:
-                yield dg.AssetMaterialization(context.asset_key, partition=output.partition, metadata=metadata)
+        # A value's records are made while they are stored, so the errors of making them come out here as well.
+        with as_failures(), closing(obj.outputs) as outputs:
+            for output in outputs:
+                key = object_key(context.asset_key, output.partition)
+                self._store.write(key, _bytes(output.value))
+                metadata = {"path": dg.MetadataValue.path(self._store.url(key)), **output.metadata()}
+                if several:
+                    yield dg.AssetMaterialization(context.asset_key, partition=output.partition, metadata=metadata)
 
     def load_input(self, context: dg.InputContext) -> dict[str, Any]:
         """Return the upstream partitions. A missing one is a failure that names it and says how to make it."""
@@ -90,6 +95,13 @@ def missing(asset_key: dg.AssetKey, partition: str, url: str) -> dg.Failure:
         f"dagster asset materialize --select '{name}' --partition '{partition}'",
         allow_retries=False,
     )
+
+
+@dg.io_manager(required_resource_keys={"workspace"}, description="Records in the project's store.")
+def records_io_manager(context: dg.InitResourceContext) -> RecordIOManager:
+    """Store assets in the workspace's store."""
+    workspace: Workspace = context.resources.workspace
+    return RecordIOManager(workspace.store)
 
 
 def _bytes(value: Record | Iterable[Record]) -> bytes | Iterable[bytes]:

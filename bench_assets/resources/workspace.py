@@ -1,4 +1,4 @@
-"""The workspace and the IO manager as Dagster resources."""
+"""The workspace as a Dagster resource."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,6 @@ import dagster as dg
 from dagster_aws.s3 import S3Resource
 
 from bench_assets.catalog.project import Project
-from bench_assets.io_managers.records import RecordIOManager
 from bench_assets.stages.progress import LogReporter
 from bench_assets.stages.workspace import Workspace
 
@@ -20,20 +19,3 @@ def open_workspace(context: dg.InitResourceContext) -> Workspace:
     s3: S3Resource = context.resources.s3
     project = Project.find(os.environ, cwd=Path.cwd())
     return Workspace(project=project, environ=dict(os.environ), reporter=reporter, s3_client=s3.get_client)
-
-
-@dg.io_manager(
-    required_resource_keys={"workspace"}, description="Records in the project's store, one layout everywhere."
-)
-def records_io_manager(context: dg.InitResourceContext) -> RecordIOManager:
-    """Store assets in the workspace's store."""
-    workspace: Workspace = context.resources.workspace
-    return RecordIOManager(workspace.store)
-
-
-def resources(workspace: Workspace | None = None) -> dict[str, object]:
-    """Return the resources of all our assets, under the names by which the assets ask for them.
-
-    `workspace` None opens the project that each process runs in.
-    """
-    return {"s3": S3Resource(), "workspace": workspace or open_workspace, "records": records_io_manager}

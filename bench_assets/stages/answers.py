@@ -53,6 +53,7 @@ class AnswerStage:
         self._env_overrides = env_overrides or {}
         self._log_ipc = log_ipc
         self._engine: Engine | None = None
+        self._journal: Journal | None = None
         self._advance_from = 0
 
     def __enter__(self) -> Self:
@@ -62,9 +63,11 @@ class AnswerStage:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the workers."""
+        """End the workers, and leave a shard that was not read to its end to other processes."""
         if self._engine is not None:
             self._engine.close()
+        if self._journal is not None:
+            self._journal.close()
 
     def shard(self, shard: str, counts: ShardCounts) -> Iterator[AnswerRecord]:
         """Ask what is open in a shard, then yield all its answers in the plan's order, filling `counts`.
@@ -73,7 +76,7 @@ class AnswerStage:
         Interrupted after a signal; what was answered by then is kept and not asked again.
         """
         planned = list(planned_executions(self._plan, self._benchmark, shard=shard))
-        journal = self._open_journal(shard)
+        journal = self._journal = self._open_journal(shard)
         try:
             settled = journal.settled()
             open_ones = [
@@ -93,6 +96,7 @@ class AnswerStage:
                 self._ask(open_ones, journal, shard, counts)
             yield from self._records(planned, journal, counts)
         finally:
+            self._journal = None
             journal.close()
 
     def _open_journal(self, shard: str) -> Journal:

@@ -34,12 +34,16 @@ def make_agent():
 """An agent that answers in capitals."""
 
 
-def write_package(folder: Path, source: str, *, name: str = "my-agent", dependencies: tuple[str, ...] = ()) -> Path:
+def write_package(
+    folder: Path, source: str, *, name: str = "my-agent", dependencies: tuple[str, ...] = (), is_agent: bool = True
+) -> Path:
     """Write an installable package whose only module holds `source`. Builds without a network."""
     module = name.replace("-", "_")
     (folder / "src" / module).mkdir(parents=True, exist_ok=True)
     (folder / "src" / module / "__init__.py").write_text(source, encoding="utf-8")
     pyproject = PYPROJECT.format(name=name, module=module, dependencies=json.dumps(list(dependencies)))
+    if not is_agent:
+        pyproject = pyproject.partition("[project.entry-points")[0]
     (folder / "pyproject.toml").write_text(pyproject, encoding="utf-8")
     return folder
 

@@ -51,9 +51,13 @@ def test_a_tag_a_subdirectory_and_a_second_package_of_one_repository(project):
     repository = project.folder / "repository"
     adapter = "import brain\n\nclass Agent:\n    def run(self, question):\n        return brain.think(question)\n\ndef make_agent():\n    return Agent()\n"
     write_package(repository / "packages" / "adapter", adapter, name="adapter", dependencies=("brain",))
-    write_package(repository / "packages" / "brain", "def think(text):\n    return 'old ' + text\n", name="brain")
+    write_package(
+        repository / "packages" / "brain", "def think(text):\n    return 'old ' + text\n", name="brain", is_agent=False
+    )
     first = commit(repository, "one", tag="v1")
-    write_package(repository / "packages" / "brain", "def think(text):\n    return 'new ' + text\n", name="brain")
+    write_package(
+        repository / "packages" / "brain", "def think(text):\n    return 'new ' + text\n", name="brain", is_agent=False
+    )
     second = commit(repository, "two")
     benchmark = project.benchmark([{"id": "q1", "question": "x", "golden": "new x"}])
 
@@ -69,7 +73,12 @@ def test_a_tag_a_subdirectory_and_a_second_package_of_one_repository(project):
 
     assert run("v1") == ("old x", first)
     assert run("main") == ("new x", second)
-    write_package(repository / "packages" / "brain", "def think(text):\n    return 'newest ' + text\n", name="brain")
+    write_package(
+        repository / "packages" / "brain",
+        "def think(text):\n    return 'newest ' + text\n",
+        name="brain",
+        is_agent=False,
+    )
     third = commit(repository, "three")
     assert run("main") == ("newest x", third)
 
