@@ -45,7 +45,8 @@ def default_client() -> Any:
     from botocore.config import Config
 
     with told("reach", "S3"):
-        return boto3.client(
+        # A session of its own: boto3's shared one is not for threads, and keeps the first credentials it found.
+        return boto3.Session().client(
             "s3",
             config=Config(
                 connect_timeout=10,

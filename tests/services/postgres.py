@@ -28,13 +28,16 @@ def running_postgres(root: Path) -> Iterator[str]:
 
 
 @contextmanager
-def new_database(server_url: str) -> Iterator[str]:
-    """Create an empty database on the server, yield its URL (`postgresql://…`), and drop it."""
+def new_database(server_url: str, options: str = "") -> Iterator[str]:
+    """Create an empty database on the server, yield its URL (`postgresql://…`), and drop it.
+
+    `options` are those of CREATE DATABASE.
+    """
     name = f"test_{secrets.token_hex(6)}"
     url = parse_url(server_url)
     engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
+        connection.execute(text(f"CREATE DATABASE {name} {options}"))
     try:
         yield url.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
     finally:

@@ -18,7 +18,7 @@ _DRIVERS = frozenset({"postgresql", "postgres", "postgresql+psycopg2"})
 _SILENCE = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 """A server that went away without a word is noticed after a minute."""
 
-_ONLY_OURS = {"hostaddr": "127.0.0.1", "sslmode": "disable", "gssencmode": "disable", "channel_binding": "prefer"}
+_ONLY_OURS = {"hostaddr": "127.0.0.1", "sslmode": "disable", "gssencmode": "disable", "options": ""}
 """Settings for the embedded server: a person's PGHOSTADDR, PGSSLMODE and the like are about other servers."""
 
 

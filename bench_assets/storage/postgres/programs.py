@@ -73,7 +73,7 @@ def start(root: Path, *, port: int, durable: bool, held: IO[bytes], timeout: int
     """
     options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c timezone=UTC"
     if not durable:
-        options += " -c fsync=off -c synchronous_commit=off -c full_page_writes=off"
+        options += " -c fsync=off -c full_page_writes=off"
     arguments = ["-D", root / "data", "-w", "-t", timeout, "-l", root / "server.log", "-o", options, "start"]
     _run([program_folder() / "pg_ctl", *arguments], timeout=timeout + 10, held=held, root=root)
 

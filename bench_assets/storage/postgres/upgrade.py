@@ -45,7 +45,8 @@ def upgrade(connection: Connection) -> bool:
 
 def revision(connection: Connection) -> str | None:
     """Return the database's revision; None when our tables are not there."""
-    if connection.scalar(text("SELECT to_regclass(:table)"), {"table": REVISION_TABLE}) is None:
+    # Not to_regclass(): it may answer from a cache that has not heard of what another process has just committed.
+    if not connection.scalar(_EXISTS, {"table": REVISION_TABLE}):
         return None
     found: str | None = connection.scalar(text(f"SELECT version_num FROM {REVISION_TABLE}"))
     return found
