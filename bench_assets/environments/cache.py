@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from bench_assets.contracts.environment import EnvironmentRecord
 from bench_assets.environments.build import BUILD_LIMIT, Build, Lock, build
@@ -81,16 +82,19 @@ class EnvironmentCache:
         """
         started = time.monotonic()
         variables = self._variables()
+        refresh = invalidate and not variables.get("UV_OFFLINE")  # uv refuses the two together
         for _ in range(EDITS_TOLERATED):
             resolved = resolve_request(
                 request,
                 interpreter=self._interpreter(request.python, variables=variables),
                 variables=variables,
-                refresh=invalidate,
+                refresh=refresh,
             )
             slot = Slot(self.root, resolved.fingerprint)
             try:
-                return self._find_or_build(slot, resolved, invalidate=invalidate, started=started, variables=variables)
+                return self._find_or_build(
+                    slot, resolved, invalidate=invalidate, refresh=refresh, started=started, variables=variables
+                )
             except SourceChanged as changed:
                 self._say(f"{changed} changed while it was copied; starting again.")
         raise EnvironmentFailed(
@@ -141,13 +145,26 @@ class EnvironmentCache:
                 self._publish(slot, generation, record, current=not slot.has_current)
             return generation.python
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Let go of everything handed out: from now on it may be removed. The object can be used again."""
         while self._leases:
             self._leases.popitem()[1].release()
 
     def _find_or_build(
-        self, slot: Slot, resolved: ResolvedRequest, *, invalidate: bool, started: float, variables: Mapping[str, str]
+        self,
+        slot: Slot,
+        resolved: ResolvedRequest,
+        *,
+        invalidate: bool,
+        refresh: bool,
+        started: float,
+        variables: Mapping[str, str],
     ) -> Built:
         if not invalidate and (found := self._usable(slot)) is not None:
             return _built(found, resolved, reused=True, started=started)
@@ -158,7 +175,7 @@ class EnvironmentCache:
             self._say(f"Building the environment of `{candidate}` with Python {resolved.interpreter.version}.")
             with self._new_generation(slot) as generation:
                 begun = time.monotonic()
-                lock = build(self._build_of(resolved, generation, variables=variables), refresh=invalidate)
+                lock = build(self._build_of(resolved, generation, variables=variables), refresh=refresh)
                 record = record_of(resolved, lock=lock, seconds=time.monotonic() - begun)
                 marker = self._publish(slot, generation, record, current=True)
             slot.sweep()

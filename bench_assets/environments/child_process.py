@@ -78,6 +78,7 @@ def build_variables(parent: Mapping[str, str]) -> dict[str, str]:
         "SSH_ASKPASS_REQUIRE": "never",
         "PIP_NO_INPUT": "1",
         "UV_NO_PROGRESS": "1",
+        "UV_NO_EDITABLE": "1",  # what is built is a copy that goes away, so no link may lead to it
     }
     variables.setdefault("UV_PYTHON_DOWNLOADS", "never")
     return variables

@@ -182,7 +182,8 @@ def _why_refused(source: GitSource, result: Finished) -> str:
             f"There is no git repository `{source.url}`, or it is private and says so only to those who may read it. "
             f"Check the address.{last}"
         )
-    return f"The git repository `{source.url}` could not be asked for `{source.ref or 'its default branch'}`.{last}"
+    asked = f"`{source.ref}`" if source.ref else "its default branch"
+    return f"The git repository `{source.url}` could not be asked for {asked}.{last}"
 
 
 def _no_such_ref(source: GitSource, *, variables: Mapping[str, str], redact: Redactor) -> EnvironmentFailed:

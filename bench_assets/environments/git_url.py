@@ -7,6 +7,7 @@ from urllib.parse import quote, unquote
 
 from packaging.utils import canonicalize_name
 
+from bench_assets.environments.local_path import local_path
 from bench_assets.environments.source_records import Credentials, GitSource
 from bench_assets.errors import InvalidAgent
 
@@ -35,10 +36,6 @@ def parse_git_url(
     """
     address, _, fragment = url.removeprefix("git+").partition("#")
     options = parse_fragment(fragment.replace("{ref}", ref or ""), shown=shown, name=name, extras=extras)
-    if " " in url:
-        raise InvalidAgent(
-            f"The source `{shown}` holds a space. Percent-encode it as `%20`; markers are not supported here."
-        )
     scheme, _, rest = address.partition(":")
     if scheme == "file":
         clean, ref_text, credentials = *_file_repository(rest, shown=shown, base=base, ref=ref), None
@@ -49,6 +46,10 @@ def parse_git_url(
         raise InvalidAgent(
             f"The source `{shown}` is no git address that is understood here. Write `git+https://…`, `git+http://…`, "
             "`git+ssh://…` or `git+file:…`."
+        )
+    if " " in url:
+        raise InvalidAgent(
+            f"The source `{shown}` holds a space. Percent-encode it as `%20`; markers are not supported here."
         )
     if options.extras and not options.name:
         raise InvalidAgent(f"The source `{shown}` has extras but no name. Write `name[extra] @ git+…`.")
@@ -100,7 +101,7 @@ def _file_repository(rest: str, *, shown: str, base: Path, ref: str | None) -> t
             )
         rest = "/" + path
     text, ref_text = _split_ref(rest)
-    repository = (base / Path(unquote(text).replace("{ref}", ref or "")).expanduser()).resolve()
+    repository = local_path(unquote(text).replace("{ref}", ref or ""), base=base, shown=shown)
     if not repository.exists():
         raise InvalidAgent(f"The source `{shown}` is a local repository, but there is no `{repository}`.")
     return f"file://{quote(str(repository))}", ref_text

@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 from packaging.requirements import InvalidRequirement, Requirement
 
 from bench_assets.environments.git_url import parse_fragment, parse_git_url
+from bench_assets.environments.local_path import local_path
 from bench_assets.environments.source_records import (
     Credentials,
     GitSource,
@@ -127,11 +128,11 @@ def _file_url(
 
 
 def _local(text: str, *, shown: str, base: Path, name: str | None, extras: tuple[str, ...]) -> LocalSource:
-    path = base / Path(text).expanduser()
+    path = local_path(text, base=base, shown=shown)
     with_extras = _PATH_WITH_EXTRAS.fullmatch(text)
     if with_extras is not None and not path.exists():
-        path, extras = base / Path(with_extras["path"]).expanduser(), extras or _extras(with_extras["extras"])
-    path = path.resolve()
+        path = local_path(with_extras["path"], base=base, shown=shown)
+        extras = extras or _extras(with_extras["extras"])
     if not path.exists():
         raise InvalidAgent(
             f"The source `{shown}` is a local path, but there is no `{path}`. Relative paths start from `{base}`."

@@ -65,6 +65,7 @@ def _take(entry: _Entry, copied: Path | None) -> tuple[bytes, bytes]:
     if stat.S_ISLNK(entry.mode):
         target = entry.path.readlink()
         if copied is not None:
+            copied.parent.mkdir(parents=True, exist_ok=True)
             copied.symlink_to(target)
         return b"l", os.fsencode(target)
     executable = bool(entry.mode & 0o100)

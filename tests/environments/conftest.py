@@ -8,7 +8,7 @@ import pytest
 from bench_assets.environments.cache import EnvironmentCache, EnvironmentRequest
 from bench_assets.environments.source import parse_source
 from tests.environments.private_git import PrivateGit
-from tests.environments.projects import make_project
+from tests.environments.projects import GatedProject, make_project
 
 
 @pytest.fixture(scope="session")
@@ -20,13 +20,13 @@ def uv_cache(tmp_path_factory) -> Path:
 def environ(tmp_path, uv_cache) -> dict[str, str]:
     home = tmp_path / "home"
     home.mkdir()
+    (home / "uv.toml").write_text("no-index = true\n", encoding="utf-8")
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "GIT_CONFIG_NOSYSTEM": "1",
         "UV_CACHE_DIR": str(uv_cache),
-        "UV_OFFLINE": "1",
-        "UV_NO_CONFIG": "1",
+        "UV_CONFIG_FILE": str(home / "uv.toml"),
         "PYENV_ROOT": os.environ.get("PYENV_ROOT", str(Path("~/.pyenv").expanduser())),
     }
 
@@ -70,3 +70,8 @@ def private_git(tmp_path):
     """A git server on this machine that asks for a user and a password."""
     with PrivateGit(tmp_path / "served", user="bob", password="to:k@n/1-s3cr3t") as server:
         yield server
+
+
+@pytest.fixture
+def gated(tmp_path) -> GatedProject:
+    return GatedProject(tmp_path / "slow")

@@ -16,6 +16,8 @@ class PrivateGit:
         root.mkdir(parents=True, exist_ok=True)
         self.root = root
         self.user, self.password = user, password
+        self.passwords: dict[str, str] = {}
+        """Passwords of single repositories, by the beginning of their path; `password` is that of the others."""
         self.seen: list[str] = []
         """The `Authorization` header of each request, empty where there was none."""
         self._backend = subprocess.check_output(["git", "--exec-path"], text=True).strip() + "/git-http-backend"
@@ -38,7 +40,9 @@ class PrivateGit:
     def _answer(self, environ, start_response):
         given = environ.get("HTTP_AUTHORIZATION", "")
         self.seen.append(given)
-        wanted = "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+        path = environ["PATH_INFO"]
+        password = next((own for start, own in self.passwords.items() if path.startswith(start)), self.password)
+        wanted = "Basic " + base64.b64encode(f"{self.user}:{password}".encode()).decode()
         if not hmac.compare_digest(given, wanted):
             start_response("401 Unauthorized", [("WWW-Authenticate", 'Basic realm="git"'), ("Content-Length", "0")])
             return [b""]

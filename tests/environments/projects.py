@@ -1,6 +1,7 @@
 """Small Python projects, wheels and git repositories, made on the fly and built without a network."""
 
 import subprocess
+import time
 import zipfile
 from pathlib import Path
 
@@ -18,15 +19,14 @@ def make_project(folder: Path, *, name: str = "kg", says: str = "v1", dependenci
     return folder
 
 
-def make_wheel(folder: Path, *, name: str, version: str, dependencies=()) -> Path:
-    """Write a wheel whose module `name` holds `SAYS = version`."""
+def make_wheel(folder: Path, *, name: str, version: str, says: str | None = None) -> Path:
+    """Write a wheel whose module `name` holds `SAYS`: its version, unless told otherwise."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{version}-py3-none-any.whl"
-    needs = "".join(f"Requires-Dist: {dependency}\n" for dependency in dependencies)
     info = f"{name}-{version}.dist-info"
     files = {
-        f"{name}.py": f'SAYS = "{version}"\n',
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}",
+        f"{name}.py": f'SAYS = "{says or version}"\n',
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = "".join(f"{file},,\n" for file in [*files, f"{info}/RECORD"])
@@ -67,3 +67,62 @@ def said_by(python: Path, module: str = "kg") -> str:
         text=True,
         timeout=60,
     ).stdout.strip()
+
+
+BACKEND = """
+import time
+import zipfile
+from pathlib import Path
+
+GATE = Path({gate!r})
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    (Path.cwd() / "build").mkdir(exist_ok=True)
+    with (GATE / "builds").open("a") as log:
+        log.write("build\\n")
+    while not (GATE / "open").exists():
+        time.sleep(0.02)
+    name = "kg-1.0-py3-none-any.whl"
+    info = "kg-1.0.dist-info"
+    with zipfile.ZipFile(Path(wheel_directory) / name, "w") as archive:
+        archive.writestr("kg.py", "SAYS = 'slow'\\n")
+        archive.writestr(info + "/METADATA", "Metadata-Version: 2.1\\nName: kg\\nVersion: 1.0\\n")
+        archive.writestr(info + "/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        archive.writestr(info + "/RECORD", "")
+    return name
+"""
+
+
+class GatedProject:
+    """A project whose build notes that it began, litters its folder as setuptools does, and waits for a gate."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "gated"
+        self._gate = folder / "gate"
+        self.path.mkdir(parents=True)
+        self._gate.mkdir()
+        (self.path / "backend.py").write_text(BACKEND.format(gate=str(self._gate)), encoding="utf-8")
+        (self.path / "pyproject.toml").write_text(
+            '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+            '[project]\nname = "kg"\nversion = "1.0"\n',
+            encoding="utf-8",
+        )
+
+    def open(self) -> None:
+        """Let builds end from now on."""
+        (self._gate / "open").touch()
+
+    @property
+    def builds(self) -> int:
+        """How many builds began."""
+        log = self._gate / "builds"
+        return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def wait_until(condition, *, seconds: float = 30.0) -> None:
+    """Wait for something another process does. Fails when it does not happen in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"did not happen within {seconds} s"
+        time.sleep(0.02)
