@@ -69,6 +69,8 @@ class LocalStore:
         Of any number of processes that try at once, exactly one gets True.
         """
         target = self.path(key)
+        if self.exists(key):
+            return False
         with _told("create", target), self._finished_file(target, data) as ready:
             try:
                 os.link(ready, target)

@@ -6,7 +6,7 @@ was planned, what the agent and the judge said they are, and every answer and sc
 
 from typing import Literal
 
-from bench_assets.contracts.base import JsonValue
+from bench_assets.contracts.base import JsonValue, clean_json
 from bench_assets.contracts.plan import RunStatus
 from bench_assets.contracts.run import RunRecord
 
@@ -23,7 +23,7 @@ def run_payload(run: RunRecord) -> JsonValue:
         "run_id": run.run_id,
         "plan_identity": run.plan_identity,
         "status": run.status,
-        "describe": run.describe,
+        "describe": clean_json(run.describe),
         "judge": run.judge_identity.digest if run.judge_identity else None,
     }
 

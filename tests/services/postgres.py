@@ -1,5 +1,6 @@
 """Real Postgres servers for one test session, and a fresh database for each test that asks."""
 
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,9 @@ from sqlalchemy.pool import NullPool
 from bench_assets.storage.postgres.connecting import parse_url
 from bench_assets.storage.postgres.embedded import EmbeddedPostgres
 from tests.services.opt_out import unless_opted_out
+
+GIVEN = "BENCH_TESTS_POSTGRES_URL"
+"""Names the variable with the URL of a server to test against, for instance of another major version."""
 
 
 @contextmanager
@@ -48,7 +52,13 @@ def new_database(server_url: str, options: str = "") -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a real Postgres, for the whole session of this test process: what a person would have set up."""
+    """The URL of a real Postgres, for the whole session of this test process: what a person would have set up.
+
+    One of our own, or the one at `BENCH_TESTS_POSTGRES_URL`, whose user must be allowed to create databases.
+    """
+    if given := os.environ.get(GIVEN):
+        yield given
+        return
     with unless_opted_out("postgres"), running_postgres(tmp_path_factory.mktemp("postgres")) as url:
         yield url
 

@@ -177,3 +177,15 @@ def test_copying_a_bundle_onto_itself_leaves_it_as_it_is(local_store: LocalStore
     assert bundle.copy_to(local_store.root / "runs") == bundle.url
     assert bundle.run() == run_record()
     assert bundle.write(run_record(), files()) == "unchanged"
+
+
+def test_every_number_in_run_json_is_one_that_json_knows(bundle: RunBundle) -> None:
+    run = run_record(describe={"score": float("nan"), "cost": [float("inf")], "text": "\ud83d"})
+    bundle.write(run, files())
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    read = json.loads(bundle.store.read(bundle.key("run.json")), parse_constant=refuse)
+    assert read["describe"] == {"score": None, "cost": [None], "text": "\ufffd"}
+    assert bundle.write(run, files()) == "unchanged"

@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
 from bench_assets.errors import StorageFailed
+from bench_assets.storage.postgres import embedded
 from bench_assets.storage.postgres.database import Database
 from bench_assets.storage.postgres.embedded import EmbeddedPostgres
 from tests.services.opt_out import unless_opted_out
@@ -224,3 +225,21 @@ def test_closing_twice_is_fine_and_using_it_afterwards_is_a_sentence(root: Path)
     database.close()
     with pytest.raises(StorageFailed, match="The database is closed"):
         database.runs()
+
+
+def test_a_server_that_cannot_be_stopped_now_does_not_fail_what_was_stored(
+    root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = opened(root)
+    assert database.store_run(run_record(), summary(), executions()) == "stored"
+    url = database.url
+    monkeypatch.setattr(embedded, "START_TIMEOUT_SEC", 0.1)
+    monkeypatch.setattr(embedded, "STOP_TIMEOUT_SEC", 0.1)
+    with EmbeddedPostgres(root).exclusively():
+        database.close()
+    assert "Another process has been starting or stopping the Postgres" in caplog.text
+    assert is_up(url)
+    monkeypatch.undo()
+    with opened(root):
+        pass
+    assert not is_up(url)

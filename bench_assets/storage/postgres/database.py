@@ -1,5 +1,6 @@
 """The database of finished runs: yours, or one of our own in the storage folder."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ from bench_assets.storage.postgres.copying import spooled_rows
 from bench_assets.storage.postgres.embedded import EmbeddedPostgres
 from bench_assets.storage.postgres.rows import ExecutionRow
 from bench_assets.storage.postgres.upgrade import upgrade
+
+logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -118,15 +121,22 @@ class Database:
         return self._transaction("read the executions", lambda c: reading.executions(c, run_id))
 
     def close(self) -> None:
-        """Disconnect, and stop the embedded server when nobody else uses it. Closing again does nothing."""
+        """Disconnect, and stop the embedded server when nobody else uses it. Closing again does nothing.
+
+        A server that does not stop is logged and not raised: what was to be stored is, and the next user stops it.
+        """
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.dispose()
         embedded, self._embedded = self._embedded, None
         if embedded is not None and embedded.is_joined:
-            with embedded.exclusively():
-                if embedded.leave() and engine is not None and not _strangers(engine.url):
-                    embedded.stop()
+            try:
+                with embedded.exclusively():
+                    if embedded.leave() and engine is not None and not _strangers(engine.url):
+                        embedded.stop()
+            except StorageFailed as error:
+                embedded.leave()
+                logger.warning("%s It is left to its next user.", error)
 
     def __enter__(self) -> Self:
         return self
