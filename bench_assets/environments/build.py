@@ -5,6 +5,7 @@ used is theirs to say.
 """
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -81,10 +82,6 @@ def build(wanted: Build, *, lock: Lock | None = None, refresh: bool = False) -> 
 
     on_line = wanted.on_line
 
-    def shown(text: str) -> str:
-        # The copies' paths mean nothing to a person, and are gone when the text is read.
-        return copies.without_place(text).replace(str(copies.root), "")
-
     def uv(*arguments: str, stdin: str = "", doing: str) -> Finished:
         result = run_child(
             [find_uv_bin(), *arguments, "--color=never"],
@@ -93,12 +90,12 @@ def build(wanted: Build, *, lock: Lock | None = None, refresh: bool = False) -> 
             limit=f"{BUILD_LIMIT} = {wanted.timeout_sec:g}",
             redact=redact,
             stdin=stdin,
-            on_line=None if on_line is None else lambda line: on_line(shown(line)),
+            on_line=None if on_line is None else lambda line: on_line(copies.shown(line)),
         )
         if result.returncode != 0:
             raise EnvironmentFailed(
                 f"The environment of `{wanted.resolved.request.candidate}` could not be built: {doing} failed "
-                f"(uv ended with {result.returncode}). uv said:\n{shown(result.tail)}"
+                f"(uv ended with {result.returncode}). uv said:\n{copies.shown(result.tail)}"
             )
         return result
 
@@ -132,7 +129,12 @@ def build(wanted: Build, *, lock: Lock | None = None, refresh: bool = False) -> 
     reason = why_not_running(wanted.python, version=wanted.resolved.interpreter.version, variables=variables)
     if reason is not None:
         raise EnvironmentFailed(f"The environment of `{wanted.resolved.request.candidate}` was built, but {reason}")
-    return copies.without_place(frozen)
+    if (linked := re.search(r"^-e (.*)$", frozen, re.MULTILINE)) is not None:
+        # `UV_NO_EDITABLE` sees to it that there are none; a uv that does not know it leaves links to what is gone.
+        raise EnvironmentFailed(
+            f"uv linked `{copies.shown(linked[1])}` into the environment instead of installing it. Install a newer uv."
+        )
+    return copies.lock_of(frozen)
 
 
 def _copy_sources(wanted: Build, *, copies: SourceCopies) -> dict[Path, Path]:

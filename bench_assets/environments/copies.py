@@ -4,9 +4,11 @@ import contextlib
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from bench_assets.environments.git import repository_of
 from bench_assets.environments.local_project import combined_digest, project_folders
+from bench_assets.environments.lock_text import LOCAL_LINE
 from bench_assets.environments.resolve import Resolved
 from bench_assets.environments.source_records import LocalSource
 from bench_assets.environments.tree import tree_digest
@@ -46,9 +48,21 @@ class SourceCopies:
             raise SourceChanged(path)
         return self.place(path)
 
-    def without_place(self, text: str) -> str:
-        """Return text in which the copies' `file:` URLs read like those of the originals."""
-        return text.replace(self.root.as_uri(), "file://")
+    def shown(self, text: str) -> str:
+        """Return what uv said with the originals' paths, as the copies' mean nothing to a person."""
+        return text.replace(self.root.as_uri(), "file://").replace(str(self.root), "")
+
+    def lock_of(self, frozen: str) -> str:
+        """Return a list of packages in which those that were built of copies name the originals."""
+        return "".join(f"{self._original(line)}\n" for line in frozen.splitlines())
+
+    def _original(self, line: str) -> str:
+        local = LOCAL_LINE.match(line)
+        # Compared as paths: uv and Python percent-encode different characters.
+        path = Path(unquote(urlsplit(local["url"]).path)) if local else None
+        if local is None or path is None or not path.is_relative_to(self.root):
+            return line
+        return f"{local['name']} @ {(Path('/') / path.relative_to(self.root)).as_uri()}"
 
     def remove(self) -> None:
         """Delete the copies."""

@@ -39,7 +39,7 @@ class WorkTreeState:
     commit: str
     """Full id of the commit that is checked out."""
     dirty: bool
-    """True when files below the folder differ from the commit or are new, or the whole folder is ignored by git."""
+    """True when files below the folder differ from the commit, or are new and not ignored."""
 
 
 def git_variables(variables: Mapping[str, str], *, sources: Sequence[GitSource]) -> dict[str, str]:
@@ -115,7 +115,10 @@ def resolve_commit(source: GitSource, *, variables: Mapping[str, str]) -> str:
 
 
 def work_tree_state(path: Path, *, variables: Mapping[str, str]) -> WorkTreeState | None:
-    """Return the commit and the state of a local folder; None when it is in no git repository that git would read."""
+    """Return the commit and the state of a local folder.
+
+    None when git keeps nothing of it: it is in no repository that git would read, or the repository ignores it.
+    """
     folder = path if path.is_dir() else path.parent
     command = ["-C", str(folder), "-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch", "--", str(path)]
     try:
@@ -126,8 +129,9 @@ def work_tree_state(path: Path, *, variables: Mapping[str, str]) -> WorkTreeStat
     if result.returncode != 0 or head is None:
         return None
     changed = any(line[:1] in "12u?" for line in result.stdout.splitlines() if line)
-    ignored = not changed and _git(["-C", str(folder), "check-ignore", "-q", "."], variables=variables).returncode == 0
-    return WorkTreeState(commit=head[1], dirty=changed or ignored)
+    if not changed and _git(["-C", str(folder), "check-ignore", "-q", "."], variables=variables).returncode == 0:
+        return None
+    return WorkTreeState(commit=head[1], dirty=changed)
 
 
 @dataclass(frozen=True, kw_only=True)

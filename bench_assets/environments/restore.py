@@ -95,6 +95,12 @@ def _check_source(found: Resolved, item: ResolvedSource, record: EnvironmentReco
             f"The environment of `{record.candidate}` was built of `{item.text}`, but `{found.record.text}` is given "
             "to restore it."
         )
+    if found.record.tree != item.tree and item is record.worker:
+        raise EnvironmentFailed(
+            f"The environment of `{record.candidate}` was built with another worker than `{found.record.requirement}`: "
+            "bench-assets has changed since. Use that release, or materialize `agent_environment` again, which makes a "
+            "new plan."
+        )
     if found.record.tree != item.tree:
         raise EnvironmentFailed(
             f"`{found.record.requirement}` is not what the environment of `{record.candidate}` was built of: its files "

@@ -313,3 +313,19 @@ def test_a_cache_folder_that_cannot_be_made_is_a_sentence(ask, tmp_path, environ
     cache = EnvironmentCache(tmp_path / "file" / "cache", environ=environ)
     with pytest.raises(EnvironmentFailed, match="BENCH_CACHE_DIR"):
         cache.ensure(ask("./agent"))
+
+
+def test_paths_with_unusual_characters_stay_out_of_the_way(ask, tmp_path, environ):
+    make_project(tmp_path / "my [best] agent, 100% ü")
+    with EnvironmentCache(tmp_path / "a cache [1] ü", environ=environ) as cache:
+        built = cache.ensure(ask("./my [best] agent, 100% ü"))
+    assert said_by(built.python) == "v1"
+    assert "a%20cache" not in built.record.lock
+    assert (tmp_path / "my [best] agent, 100% ü").as_uri() in built.record.lock
+
+
+def test_a_folder_that_git_ignores_has_no_commit(cache, ask, tmp_path):
+    make_project(tmp_path / "repo" / "ignored")
+    (tmp_path / "repo" / ".gitignore").write_text("ignored/\n", encoding="utf-8")
+    commit(tmp_path / "repo")
+    assert cache.ensure(ask("./repo/ignored")).record.source.commit is None
