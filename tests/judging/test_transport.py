@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
@@ -11,7 +12,7 @@ import pytest
 
 from bench_assets.errors import JudgeFailed
 from bench_assets.judging.llm.pausing import retry_after
-from bench_assets.judging.scorer import open_scorer
+from bench_assets.judging.scorer import MemoryVerdicts, open_scorer
 from tests.fakes.openai_endpoint import OpenAIEndpoint, Reply, completion, error, says, verdict
 from tests.judging.making import KEY, item, judge, llm_judge
 
@@ -50,14 +51,14 @@ def test_a_retry_after_that_makes_no_sense_is_none(value):
 
 def test_one_answer_that_is_told_to_wait_holds_all_calls_back():
     def answer(request):
-        return verdict("correct", delay=0.02)
+        return verdict("correct", delay=0.4)
 
-    with OpenAIEndpoint(error(429, headers={"Retry-After": "0.7"}), answer=answer) as endpoint:
-        found = judge(endpoint, *(item(f"a{n}") for n in range(12)), concurrency=2)
+    with OpenAIEndpoint(error(429, headers={"Retry-After": "1.5"}), answer=answer) as endpoint:
+        found = judge(endpoint, *(item(f"a{n}") for n in range(8)), concurrency=2)
     assert {verdict.label for verdict in found} == {"correct"}
-    assert sum(verdict.calls for verdict in found) == len(endpoint.requests) == 13
+    assert sum(verdict.calls for verdict in found) == len(endpoint.requests) == 9
     limited = endpoint.requests[0].at
-    early = [request for request in endpoint.requests[1:] if request.at < limited + 0.65]
+    early = [request for request in endpoint.requests[1:] if request.at < limited + 1.4]
     assert len(early) <= 1  # the one that was under way already
 
 
@@ -110,7 +111,7 @@ def test_a_limited_endpoint_serves_everyone_in_the_end():
     ],
 )
 def test_trouble_of_the_moment_is_tried_again_within_the_budget(bad, code):
-    timeout = 0.5 if code == "timeout" else 20
+    timeout = 1.0 if code == "timeout" else 20
     with OpenAIEndpoint(bad, verdict("correct")) as endpoint:
         (found,) = judge(endpoint, item(), retries=1, timeout=timeout)
         assert (found.label, found.calls, found.error) == ("correct", 2, None)
@@ -125,8 +126,7 @@ def test_backing_off_doubles():
     with OpenAIEndpoint(error(500), error(500), error(500), verdict("correct")) as endpoint:
         judge(endpoint, item(), retry_backoff_sec=0.1)
     first, second, third = waits(endpoint)
-    assert 0.1 <= first < second < third
-    assert third >= 0.4
+    assert (first >= 0.1, second >= 0.2, third >= 0.4) == (True, True, True)
 
 
 def test_a_time_limit_says_which_and_how_long():
@@ -216,3 +216,30 @@ def test_the_key_is_in_no_error_and_no_log_when_the_endpoint_echoes_it(caplog):
     written = "".join(verdict.model_dump_json() for verdict in found) + caplog.text
     assert KEY not in written
     assert "***" in found[0].error.message
+
+
+def test_an_endpoint_that_misbehaves_at_random_costs_no_verdict_and_no_call_too_many():
+    asked = Counter()
+    trouble = [
+        error(500),
+        error(429, headers={"Retry-After": "0.01"}),
+        says("no idea"),
+        says(None),
+        Reply(body=completion('{"label": "correct"}'), cut=15),
+        Reply(body=b"<html>"),
+    ]
+
+    def answer(request):
+        number = int(request.judged["answer"])
+        asked[number] += 1
+        if asked[number] == 1 and number % 2:
+            return trouble[number // 2 % len(trouble)]
+        return verdict("correct" if number % 3 else "incorrect", f"number {number}")
+
+    kept = MemoryVerdicts()
+    with OpenAIEndpoint(answer=answer) as endpoint:
+        found = judge(endpoint, *(item(f"{n}") for n in range(240)), concurrency=8, retries=1, verdicts=kept)
+    assert [one.label for one in found] == ["correct" if n % 3 else "incorrect" for n in range(240)]
+    assert [one.reason for one in found] == [f"number {n}" for n in range(240)]
+    assert [one.calls for one in found] == [asked[n] for n in range(240)] == [1 + n % 2 for n in range(240)]
+    assert len(kept) == 240
