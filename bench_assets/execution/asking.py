@@ -24,6 +24,7 @@ from bench_assets.execution.messages import (
     error_of,
     identity_of,
     read_message,
+    redacted,
 )
 from bench_assets.execution.pool import UNNEEDED, WorkerPool
 from bench_assets.execution.progress import Tally
@@ -209,7 +210,7 @@ class Asking:
         self._in_flight -= 1
 
     def _fail(self, flight: Flight, error: ErrorInfo, *, now: float) -> None:
-        record = failed(flight, error, policy=self._policy, now=now)
+        record = failed(flight, redacted(error, self._pool.redact), policy=self._policy, now=now)
         if record is not None:
             self._tally.settle(record)
         else:

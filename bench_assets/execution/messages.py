@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -156,6 +157,12 @@ def identity_of(ready: dict[str, Any]) -> AgentIdentity:
     return AgentIdentity(
         python=ready["python"], distribution=agent["distribution"], version=agent["version"], describe=agent["describe"]
     )
+
+
+def redacted(error: ErrorInfo, redact: Callable[[str], str]) -> ErrorInfo:
+    """Return `error` with secrets taken out of its texts."""
+    trace = None if error.traceback is None else redact(error.traceback)
+    return error.model_copy(update={"message": redact(error.message), "traceback": trace})
 
 
 def error_of(message: dict[str, Any]) -> ErrorInfo:

@@ -10,8 +10,10 @@ from bench_assets.contracts.answer import ErrorInfo
 from bench_assets.contracts.benchmark import ExecutionPolicy
 from bench_assets.errors import WorkerFailed
 from bench_assets.execution.launch import WorkerLaunch
+from bench_assets.execution.messages import redacted
 from bench_assets.execution.worker_log import LogDrain
 from bench_assets.execution.worker_process import WorkerEnd, WorkerProcess
+from bench_assets.redaction import Redactor
 
 FAILED_STARTS = 3
 """So many starts in a row without one that became ready are enough to stop."""
@@ -37,7 +39,10 @@ class WorkerPool:
         self._policy = policy
         self._selector = selector
         self._wake = wake
-        self._drain = LogDrain(launch.log_dir)
+        self.redact = Redactor()
+        """Takes the agent's secrets, as far as its variables' names tell them, out of text."""
+        self.redact.add_variables(launch.env)
+        self._drain = LogDrain(launch.log_dir, redact=self.redact)
         self._gone: queue.SimpleQueue[tuple[WorkerProcess, WorkerEnd]] = queue.SimpleQueue()
         self._endings: dict[WorkerProcess, threading.Thread] = {}
         self._last_number = 0
@@ -67,7 +72,7 @@ class WorkerPool:
         """Start a worker; it is in `workers`, and not ready. Raises WorkerFailed when there is no such program."""
         log, self._last_number = self._drain.new_log(shard=shard, number=self._last_number + 1)
         try:
-            worker = WorkerProcess(self._launch, log=log, drain=self._drain, now=now)
+            worker = WorkerProcess(self._launch, log=log, drain=self._drain, redact=self.redact, now=now)
         except OSError as error:
             raise WorkerFailed(
                 f"The agent's interpreter `{self._launch.python}` could not be started: {error.strerror}. Build the "
@@ -123,6 +128,7 @@ class WorkerPool:
 
     def start_failed(self, fault: ErrorInfo, *, tail: str, now: float) -> None:
         """Note a worker that ended before it was ready. Raises WorkerFailed when there is no point in going on."""
+        fault = redacted(fault, self.redact)
         self._failed_starts += 1
         self.next_start = now + 0.5 * 2.0 ** (self._failed_starts - 1)
         hopeless = fault.kind in HOPELESS and not self._ever_ready

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,8 +46,11 @@ class WorkerEnd:
 class WorkerProcess:
     """A started worker: its pipes, what it is working on, and its end. Used by the engine's thread alone."""
 
-    def __init__(self, launch: WorkerLaunch, *, log: WorkerLog, drain: LogDrain, now: float) -> None:
+    def __init__(
+        self, launch: WorkerLaunch, *, log: WorkerLog, drain: LogDrain, redact: Callable[[str], str], now: float
+    ) -> None:
         """Start the process. Raises OSError where that is impossible; nothing is left behind then."""
+        self._redact = redact
         self.name = log.name
         self.log = log
         self.started = now
@@ -101,7 +105,7 @@ class WorkerProcess:
     def queue(self, line: bytes) -> None:
         """Take on a line to send."""
         if self._log_ipc:
-            ipc.info("%s <- %s", self.name, line[:2000].decode("utf-8", "replace").rstrip())
+            self._show("<-", line)
         self._outgoing += line
 
     def send(self) -> bool:
@@ -135,7 +139,7 @@ class WorkerProcess:
         self._rest += rest
         if self._log_ipc:
             for line in lines:
-                ipc.info("%s -> %s", self.name, line[:2000].decode("utf-8", "replace"))
+                self._show("->", line)
         return lines
 
     def has_ended(self) -> bool:
@@ -163,6 +167,9 @@ class WorkerProcess:
         shutil.rmtree(self._scratch, ignore_errors=True)
         returncode = self.process.poll()
         return WorkerEnd(returncode=-9 if returncode is None else returncode, by_itself=by_itself, tail=self.log.tail())
+
+    def _show(self, direction: str, line: bytes) -> None:
+        ipc.info("%s %s %s", self.name, direction, self._redact(line[:2000].decode("utf-8", "replace").rstrip()))
 
     def _wait(self, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
