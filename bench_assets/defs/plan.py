@@ -89,7 +89,7 @@ def _plans(
             benchmark=benchmark,
             environment=environments[candidate],
             settings=settings,
-            dagster_run_id=context.run_id,
+            dagster_run_id=context.run.run_id,
         )
         metadata = {
             "run_id": plan.run_id,

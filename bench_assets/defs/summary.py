@@ -52,7 +52,7 @@ def _summaries(
             plans[candidate],
             answers={key: file for key, file in answers.items() if split(key)[0] == candidate},
             scores={key: file for key, file in scores.items() if split(key)[0] == candidate},
-            dagster_run_id=context.run_id,
+            dagster_run_id=context.run.run_id,
         )
         metadata = _metadata(finished)
         context.add_asset_metadata(metadata, partition_key=candidate)

@@ -4,9 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from bench_assets.cli.main import execute
 
 PYPROJECT = """\
 [build-system]
@@ -116,9 +120,23 @@ class UserProject:
         """Write agents.yaml."""
         (self.folder / "agents.yaml").write_text(text, encoding="utf-8")
 
-    def cli(self, *arguments: str, timeout: float = 150) -> subprocess.CompletedProcess[str]:
-        """Run `bench-assets` in a process of its own, from the project's folder."""
-        return self.program(sys.executable, "-m", "bench_assets", *arguments, timeout=timeout)
+    def cli(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run `bench-assets` in this process, as if from the project's folder and the user's shell.
+
+        Importing Dagster takes seconds, so only tests of a process's own life (signals, logs) use `program`.
+        """
+        out, err, here, before = StringIO(), StringIO(), Path.cwd(), dict(os.environ)
+        try:
+            os.chdir(self.folder)
+            os.environ.clear()
+            os.environ.update(self.environ)
+            with redirect_stdout(out), redirect_stderr(err):
+                code = execute(list(arguments))
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+            os.chdir(here)
+        return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
     def program(self, *command: str, timeout: float = 150) -> subprocess.CompletedProcess[str]:
         """Run any command as the user would."""

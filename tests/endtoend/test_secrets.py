@@ -1,5 +1,7 @@
 """What an agent can see, and what is written down."""
 
+import sys
+
 import pytest
 
 from tests.endtoend.project import quiz, records, strict, write_package
@@ -61,8 +63,8 @@ def test_an_agent_finds_no_golden_and_none_of_our_secrets(project):
 def test_an_agent_sees_the_variables_it_was_promised_and_nobody_reads_their_values(project):
     write_package(project.folder / "agent", REPEATS)
     project.variables |= {"TEAM_TOKEN": "s3cr3t-token", "COOKIE": "session=s3cr3t-cookie", "LEFT_OUT": "x"}
-    done = project.cli(
-        "run", "--benchmark", project.benchmark(quiz(1)), "--agent", "./agent", "--agent-entry-point", "agent",
+    done = project.program(
+        sys.executable, "-m", "bench_assets", "run", "--benchmark", project.benchmark(quiz(1)), "--agent", "./agent", "--agent-entry-point", "agent",
         "--agent-env", "TEAM_TOKEN", "--env-override", "SESSION=${COOKIE}", "--env-override", "PLAIN=s3cr3t-typed",
         "--log-level", "debug", "--log-ipc",
     )  # fmt: skip
@@ -87,8 +89,8 @@ def test_an_agent_sees_the_variables_it_was_promised_and_nobody_reads_their_valu
 @pytest.mark.parametrize("target", ["main", "nowhere"])
 def test_credentials_of_a_url_are_used_and_written_nowhere(project, target):
     # Nobody listens there: the build fails, and even its error tells nothing.
-    done = project.cli(
-        "run", "--benchmark", project.benchmark(quiz(1)), "--agent",
+    done = project.program(
+        sys.executable, "-m", "bench_assets", "run", "--benchmark", project.benchmark(quiz(1)), "--agent",
         f"git+http://user:s3cr3t-pw@127.0.0.1:9/team/agent.git@{target}", "--agent-entry-point", "agent",
         "--log-level", "debug",
     )  # fmt: skip
