@@ -52,7 +52,7 @@ HARMLESS_VARIABLES: Final = frozenset(
 _SCHEME = r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)"
 _USER_INFO = re.compile(
     _SCHEME + r"(?:(?P<user>[^\s/?#\"<>]*)@"  # up to the last `@` of the host part
-    r"|[^\s/?#@:\"<>]*:(?!\d{1,5}(?:[/?#]|$))[^\s\"<>]*@)"  # a password that holds a raw `/`; a port is not one
+    r"|[^\s/?#@:\[\"<>]*:(?!\d{1,5}(?:[/?#]|$))[^\s\"<>]*@)"  # a password that holds a raw `/`; a port is not one
 )
 _QUERY_SECRET = re.compile(
     r"(?P<name>[?&;](?:[\w.-]*(?:token|secret|password|signature|credential|api[_-]?key)|sig|key|auth)=)[^\s&#;\"'<>]+",

@@ -27,6 +27,8 @@ from bench_assets.redaction import (
         ("https://u:pa/ss@host/r.git", "https://host/r.git"),
         ("https://host:8443/r.git@v1", "https://host:8443/r.git@v1"),
         ("http://u:pw@proxy", "http://proxy"),
+        ("git+http://[::1]:80/r@v1 http://u:pw@[::1]/r", "git+http://[::1]:80/r@v1 http://[::1]/r"),
+        ("redis://:pw@host/0", "redis://host/0"),
         ("postgresql+psycopg2://bench:pw@db:5432/x", "postgresql+psycopg2://db:5432/x"),
         ("two: https://a:b1@h/1 and 'https://c:d2@h/2'", "two: https://h/1 and 'https://h/2'"),
         ("https://h/x.whl?access_token=abc&v=1#sha256=00", "https://h/x.whl?access_token=***&v=1#sha256=00"),

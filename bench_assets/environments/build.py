@@ -79,7 +79,6 @@ def build(wanted: Build, *, lock: Lock | None = None, refresh: bool = False) -> 
     variables = git_variables(wanted.variables, sources=git_sources)
     redact = Redactor(secret for item in wanted.resolved.all for secret in item.source.secrets)
     copies = SourceCopies(wanted.folder / "sources")
-
     on_line = wanted.on_line
 
     def uv(*arguments: str, stdin: str = "", doing: str) -> Finished:
@@ -177,7 +176,8 @@ def _locked_lines(lock: Lock, resolved: ResolvedRequest, copies: SourceCopies) -
 def _copy_of(url: str, *, lock: Lock, copies: SourceCopies) -> Path:
     # A project's siblings are in the lock too. They lie to the project here as they lay to it there.
     there = Path(unquote(urlsplit(url).path))
-    for old, new in lock.moved.items():
+    exact = lock.moved.get(there)
+    for old, new in [(there, exact)] if exact is not None else lock.moved.items():
         copy = copies.place(Path(os.path.normpath(new / os.path.relpath(there, old))))
         if copy.exists():
             return copy

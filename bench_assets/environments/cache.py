@@ -2,31 +2,28 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from bench_assets.contracts.environment import EnvironmentRecord
-from bench_assets.environments.build import BUILD_LIMIT, Build, Lock, build
+from bench_assets.environments.build import Build, Lock, build
 from bench_assets.environments.child_process import build_variables
 from bench_assets.environments.copies import SourceChanged
-from bench_assets.environments.health import take_stamp, why_not_as_built
 from bench_assets.environments.interpreters import Interpreter, find_interpreter
 from bench_assets.environments.lock_text import lock_difference
-from bench_assets.environments.locks import Lease, exclusive
 from bench_assets.environments.places import default_cache_root, default_worker_source
 from bench_assets.environments.recording import described_for, record_of
 from bench_assets.environments.request import EnvironmentRequest
 from bench_assets.environments.resolve import ResolvedRequest, resolve_request
 from bench_assets.environments.restore import moved_sources, resolve_recorded
 from bench_assets.environments.slot import Generation, Marker, Slot
+from bench_assets.environments.store import Store
 from bench_assets.errors import EnvironmentFailed
 
 __all__ = ["Built", "EnvironmentCache", "EnvironmentRequest", "default_cache_root", "default_worker_source"]
 
-CACHE_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n"
 EDITS_TOLERATED = 3
 
 
@@ -71,7 +68,7 @@ class EnvironmentCache:
         self._timeout_sec = build_timeout_sec
         self._on_line = on_line
         self._environ = environ
-        self._leases: dict[Path, Lease] = {}
+        self._store = Store(self.root, timeout_sec=build_timeout_sec, say=self._say)
         self._interpreters: dict[str | None, Interpreter] = {}
 
     def ensure(self, request: EnvironmentRequest, *, invalidate: bool = False) -> Built:
@@ -90,7 +87,7 @@ class EnvironmentCache:
                 variables=variables,
                 refresh=refresh,
             )
-            slot = Slot(self.root, resolved.fingerprint)
+            slot = self._store.slot(resolved.fingerprint)
             try:
                 return self._find_or_build(
                     slot, resolved, invalidate=invalidate, refresh=refresh, started=started, variables=variables
@@ -104,7 +101,8 @@ class EnvironmentCache:
 
     def open(self, record: EnvironmentRecord) -> Path | None:
         """Return the interpreter of the environment that `record` describes, lock included; None if it is not here."""
-        found = self._usable(Slot(self.root, record.fingerprint), lock_digest=record.lock_digest)
+        slot = self._store.slot(record.fingerprint)
+        found = self._store.usable(slot, variables=self._variables(), lock_digest=record.lock_digest)
         return found[0].python if found else None
 
     def restore(self, record: EnvironmentRecord, *, request: EnvironmentRequest | None = None) -> Path:
@@ -127,12 +125,12 @@ class EnvironmentCache:
         variables = self._variables()
         interpreter = self._interpreter(record.python, variables=variables)
         resolved = resolve_recorded(record, request=request, interpreter=interpreter, variables=variables)
-        slot = Slot(self.root, record.fingerprint)
-        with self._locked(slot, candidate=record.candidate):
+        slot = self._store.slot(record.fingerprint)
+        with self._store.building(slot, candidate=record.candidate):
             if (python := self.open(record)) is not None:
                 return python
             self._say(f"Restoring the environment of `{record.candidate}` from its lock.")
-            with self._new_generation(slot) as generation:
+            with self._store.new_generation(slot) as generation:
                 lock = Lock(text=record.lock, moved=moved_sources(record, resolved))
                 try:
                     found = build(self._build_of(resolved, generation, variables=variables), lock=lock)
@@ -142,7 +140,7 @@ class EnvironmentCache:
                     raise EnvironmentFailed(
                         f"The environment of `{record.candidate}` was rebuilt, but differs from its lock: {difference}."
                     )
-                self._publish(slot, generation, record, current=not slot.has_current)
+                self._store.publish(slot, generation, record, current=not slot.has_current)
             return generation.python
 
     def __enter__(self) -> Self:
@@ -153,8 +151,7 @@ class EnvironmentCache:
 
     def close(self) -> None:
         """Let go of everything handed out: from now on it may be removed. The object can be used again."""
-        while self._leases:
-            self._leases.popitem()[1].release()
+        self._store.close()
 
     def _find_or_build(
         self,
@@ -166,83 +163,20 @@ class EnvironmentCache:
         started: float,
         variables: Mapping[str, str],
     ) -> Built:
-        if not invalidate and (found := self._usable(slot)) is not None:
+        if not invalidate and (found := self._store.usable(slot, variables=variables)) is not None:
             return _built(found, resolved, reused=True, started=started)
         candidate = resolved.request.candidate
-        with self._locked(slot, candidate=candidate):
-            if not invalidate and (found := self._usable(slot)) is not None:
+        with self._store.building(slot, candidate=candidate):
+            if not invalidate and (found := self._store.usable(slot, variables=variables)) is not None:
                 return _built(found, resolved, reused=True, started=started)
             self._say(f"Building the environment of `{candidate}` with Python {resolved.interpreter.version}.")
-            with self._new_generation(slot) as generation:
+            with self._store.new_generation(slot) as generation:
                 begun = time.monotonic()
                 lock = build(self._build_of(resolved, generation, variables=variables), refresh=refresh)
                 record = record_of(resolved, lock=lock, seconds=time.monotonic() - begun)
-                marker = self._publish(slot, generation, record, current=True)
+                marker = self._store.publish(slot, generation, record, current=True)
             slot.sweep()
             return _built((generation, marker), resolved, reused=False, started=started)
-
-    def _usable(self, slot: Slot, *, lock_digest: str | None = None) -> tuple[Generation, Marker] | None:
-        """Return a complete and healthy generation, kept from removal: the one with that lock, or the current one."""
-        for generation, marker in slot.complete(lock_digest=lock_digest):
-            if generation.folder not in self._leases:
-                lease = generation.lease()
-                if lease is None:  # it is being removed
-                    continue
-                self._leases[generation.folder] = lease
-            reason = self._why_unfit(generation, marker)
-            if reason is None:
-                return generation, marker
-            self._say(f"The cached environment `{generation.folder}` is not used: {reason}")
-            self._leases.pop(generation.folder).release()
-        return None
-
-    def _why_unfit(self, generation: Generation, marker: Marker) -> str | None:
-        stamp = take_stamp(generation.python)
-        if stamp == marker.stamp:
-            return None
-        if stamp is None:
-            return "its Python is gone."
-        record = marker.record
-        variables = self._variables()
-        reason = why_not_as_built(generation.python, version=record.python, lock=record.lock, variables=variables)
-        if reason is None:
-            generation.write_marker(Marker(record=record, stamp=stamp))
-        return reason
-
-    def _publish(self, slot: Slot, generation: Generation, record: EnvironmentRecord, *, current: bool) -> Marker:
-        stamp = take_stamp(generation.python)
-        assert stamp is not None, "the build has just run this interpreter"
-        marker = Marker(record=record, stamp=stamp)
-        generation.write_marker(marker)
-        lease = generation.lease()
-        assert lease is not None, "only the holder of the slot's lock removes, and that is this process"
-        self._leases[generation.folder] = lease
-        if current:
-            slot.make_current(generation)
-        return marker
-
-    @contextmanager
-    def _locked(self, slot: Slot, *, candidate: str) -> Iterator[None]:
-        self._prepare_root()
-        slot.prepare()
-        with exclusive(
-            slot.lock,
-            timeout_sec=self._timeout_sec,
-            limit=f"{BUILD_LIMIT} = {self._timeout_sec:g}",
-            what=f"the environment of `{candidate}`",
-            on_wait=lambda: self._say(f"Another process builds the environment of `{candidate}`; waiting for it."),
-        ):
-            yield
-
-    @contextmanager
-    def _new_generation(self, slot: Slot) -> Iterator[Generation]:
-        slot.sweep()
-        generation = slot.new_generation()
-        try:
-            yield generation
-        except BaseException:
-            slot.discard(generation)
-            raise
 
     def _build_of(self, resolved: ResolvedRequest, generation: Generation, *, variables: Mapping[str, str]) -> Build:
         return Build(
@@ -253,17 +187,6 @@ class EnvironmentCache:
             timeout_sec=self._timeout_sec,
             on_line=self._on_line,
         )
-
-    def _prepare_root(self) -> None:
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            tag = self.root / "CACHEDIR.TAG"
-            if not tag.exists():
-                tag.write_text(CACHE_TAG, encoding="utf-8")
-        except OSError as error:
-            raise EnvironmentFailed(
-                f"The cache folder `{self.root}` cannot be used: {error.strerror}. Set `BENCH_CACHE_DIR` to another."
-            ) from error
 
     def _interpreter(self, wanted: str | None, *, variables: Mapping[str, str]) -> Interpreter:
         if wanted not in self._interpreters:

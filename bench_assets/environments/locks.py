@@ -1,6 +1,7 @@
 """Locks between processes on one machine, or on machines that share a folder: `flock`, which dies with its holder."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import time
@@ -28,21 +29,37 @@ class Lease:
 def try_lock(path: Path, *, shared: bool) -> Lease | None:
     """Take a lock at once; None when another holder is in the way or the file's folder is gone.
 
-    Two locks of one process count like those of two processes.
+    Two locks of one process count like those of two processes. Raises EnvironmentFailed where files cannot be locked.
     """
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = _open(path, read_only_will_do=shared)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise EnvironmentFailed(
+            f"`{path}` cannot be opened for locking: {error.strerror}. Set `BENCH_CACHE_DIR` to a folder that can be "
+            "written."
+        ) from error
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError as error:
         os.close(descriptor)
-        return None
-    except BaseException:
-        os.close(descriptor)
-        raise
+        if isinstance(error, BlockingIOError):
+            return None
+        raise EnvironmentFailed(
+            f"The file system of `{path}` does not lock files ({error.strerror}). Set `BENCH_CACHE_DIR` to another one."
+        ) from error
     return Lease(descriptor)
+
+
+def _open(path: Path, *, read_only_will_do: bool) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        # A cache that came with an image, or belongs to another user, can be used without being written.
+        if read_only_will_do and error.errno in {errno.EACCES, errno.EROFS, errno.EPERM}:
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        raise
 
 
 @contextlib.contextmanager

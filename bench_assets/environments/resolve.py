@@ -83,12 +83,16 @@ def resolve_request(
     Raises EnvironmentFailed when a repository or an index does not give an answer, InvalidAgent when a local tree
     cannot be read.
     """
+    commits: dict[tuple[str, str | None], str] = {}
 
     def resolve(source: Source) -> Resolved:
         if isinstance(source, LocalSource):
             return _resolve_local(source, variables=variables)
         if isinstance(source, GitSource):
-            return _resolve_git(source, variables=variables)
+            # Asked once for all packages of a repository: so they are of one commit, whatever is pushed meanwhile.
+            asked = (source.url, source.ref)
+            commits[asked] = commits.get(asked) or resolve_commit(source, variables=variables)
+            return _resolve_git(source, commit=commits[asked])
         return _resolve_requirement(source, interpreter=interpreter, variables=variables, refresh=refresh)
 
     return ResolvedRequest(
@@ -124,8 +128,7 @@ def _resolve_local(source: LocalSource, *, variables: Mapping[str, str]) -> Reso
     )
 
 
-def _resolve_git(source: GitSource, *, variables: Mapping[str, str]) -> Resolved:
-    commit = resolve_commit(source, variables=variables)
+def _resolve_git(source: GitSource, *, commit: str) -> Resolved:
     line = source.at(commit)
     record = ResolvedSource(kind="git", text=source.redacted, requirement=line, commit=commit, ref=source.ref)
     identity = {

@@ -41,6 +41,7 @@ def tree_digest(root: Path, *, copy_to: Path | None = None) -> str:
 
     Raises:
         InvalidAgent: something in the tree cannot be read.
+        OSError: the copy cannot be written.
     """
     total = hashlib.sha256()
     try:
@@ -50,6 +51,8 @@ def tree_digest(root: Path, *, copy_to: Path | None = None) -> str:
             name = os.fsencode(entry.name)
             total.update(b"%s %d %d\n" % (kind, len(name), len(content)) + name + content)
     except OSError as error:
+        if copy_to is not None and Path(str(error.filename)).is_relative_to(copy_to):
+            raise  # the copy cannot be written: no fault of the source
         raise InvalidAgent(
             f"`{error.filename or root}` in the source `{root}` cannot be read: {error.strerror}."
         ) from error

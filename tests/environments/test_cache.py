@@ -249,6 +249,7 @@ def test_an_environment_that_someone_installed_into_is_built_anew(cache, ask, tm
     shutil.unpack_archive(make_wheel(tmp_path, name="intruder", version="1.0"), site, format="zip")
     new = cache.ensure(ask("./agent"))
     assert (new.reused, new.python != old.python) == (False, True)
+    assert old.python.exists(), "this process was handed it and may run it"
     assert any("is not used: it is no longer what was built: it is with `intruder==1.0`" in line for line in lines)
 
 

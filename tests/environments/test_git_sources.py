@@ -1,3 +1,4 @@
+import shutil
 import time
 
 import pytest
@@ -123,17 +124,32 @@ def test_credentials_in_a_url_open_a_private_repository_and_are_written_nowhere(
 
 
 def test_a_password_is_never_an_argument_of_a_process(cache, ask, served, tmp_path, environ):
-    # A git of our own in front of the real one writes down what everybody on the machine could read.
-    log = tmp_path / "arguments"
-    wrapper = tmp_path / "bin" / "git"
-    wrapper.parent.mkdir()
-    wrapper.write_text(f'#!/bin/sh\necho "$@" >> "{log}"\nexec /usr/bin/git "$@"\n', encoding="utf-8")
-    wrapper.chmod(0o755)
-    environ["PATH"] = f"{wrapper.parent}:{environ['PATH']}"
+    log = log_git(tmp_path, environ)  # arguments are what everybody on the machine can read
     cache.ensure(ask(f"git+http://bob:to%3Ak%40n%2F1-s3cr3t@{served.host}/kg.git@v1#subdirectory=packages/kg"))
     assert "ls-remote" in log.read_text()
     assert "fetch" in log.read_text()
     assert "s3cr3t" not in log.read_text()
+
+
+def test_two_packages_of_one_repository_are_looked_up_once(cache, ask, repository, tmp_path, environ):
+    log = log_git(tmp_path, environ)
+    make_project(repository / "packages" / "tool", name="tool")
+    commit(repository)
+    cache.ensure(
+        ask("git+file:repo@main#subdirectory=packages/kg", extra_deps=["git+file:repo@main#subdirectory=packages/tool"])
+    )
+    assert log.read_text().count("ls-remote") == 1
+
+
+def log_git(folder, environ):
+    """Put a git of our own in front of the real one; return the file in which it writes its arguments."""
+    log = folder / "arguments"
+    wrapper = folder / "bin" / "git"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\necho "$@" >> "{log}"\nexec {shutil.which("git")} "$@"\n', encoding="utf-8")
+    wrapper.chmod(0o755)
+    environ["PATH"] = f"{wrapper.parent}:{environ['PATH']}"
+    return log
 
 
 @pytest.mark.parametrize("user_info", ["", "bob:wrong-s3cr3t@", "bob@"])
