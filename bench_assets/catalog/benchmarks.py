@@ -1,5 +1,6 @@
 """Finds and reads benchmarks: `benchmarks/<name>/<version>/benchmark.yaml`."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,14 +73,29 @@ def _dataset(path: Path, spec: BenchmarkSpec, document: Document) -> Path:
 
 def list_benchmarks(folder: Path) -> tuple[list[Benchmark], list[InvalidBenchmark]]:
     """Return the benchmarks under `folder`, sorted by name and version, and a fault for each that cannot be used."""
-    good: list[Benchmark] = []
+    good: dict[str, Benchmark] = {}
     faults: list[InvalidBenchmark] = []
     for place in sorted({path.parent for name in SPEC_NAMES for path in folder.glob(f"*/*/{name}")}):
         try:
-            good.append(_in_its_place(load_benchmark(place), place))
+            benchmark = _in_its_place(load_benchmark(place), place)
+            _refuse_the_same_name(benchmark, good.setdefault(_identifier(benchmark), benchmark))
         except InvalidBenchmark as fault:
             faults.append(fault)
-    return good, faults
+    return list(good.values()), faults
+
+
+def _identifier(benchmark: Benchmark) -> str:
+    """Return what Dagster makes of the name for its steps, which hold letters, digits and `_` only."""
+    return re.sub(r"[^A-Za-z0-9]", "_", f"{benchmark.spec.name}__{benchmark.spec.version}")
+
+
+def _refuse_the_same_name(benchmark: Benchmark, other: Benchmark) -> None:
+    if other is not benchmark:
+        raise InvalidBenchmark(
+            f"is `{benchmark.spec.id}`, which Dagster cannot tell from `{other.spec.id}`, as only `.`, `_` or `-` "
+            "differ; rename one of the two",
+            path=benchmark.path,
+        )
 
 
 def _in_its_place(benchmark: Benchmark, place: Path) -> Benchmark:
