@@ -91,14 +91,14 @@ class Candidates:
         return CandidateRecord.from_json(json.loads(self._objects.read(key)), source=key)
 
 
-def ad_hoc_key(agent: AgentSpec, *, title: str, ref: str | None) -> CandidateKey:
+def ad_hoc_key(agent: AgentSpec, *, title: str, ref: str) -> CandidateKey:
     """Return the key of an agent that is named by its source only: `<title>-<digest>@<ref>`.
 
-    The same definition gives the same key, another definition another one. `ref` None reads `HEAD`.
+    The same definition gives the same key, another definition another one.
     """
     identity = hashlib.sha256(dump_json(agent.to_json(), sort_keys=True)).hexdigest()[:8]
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", title).strip("-._") or "agent"
-    return CandidateKey(agent=f"{slug[:40]}-{identity}", ref=ref or "HEAD")
+    return CandidateKey(agent=f"{slug[:40]}-{identity}", ref=ref)
 
 
 def _key(candidate: str) -> str:

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bench_assets.catalog.benchmarks import Benchmark
-from bench_assets.contracts.benchmark import Question
+from bench_assets.contracts.benchmark import JudgeSpec, Question
 from bench_assets.errors import InvalidBenchmark
 
 Refuse = Callable[[str], NoReturn]
 """Raises InvalidBenchmark for the line under way."""
+
+GoldenFault = Callable[[str | list[str], JudgeSpec], str | None]
+"""Says why a golden cannot be used with a judge; None when it can."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -26,8 +29,11 @@ class DatasetFacts:
     """SHA-256 of the file's bytes."""
 
 
-def check_dataset(benchmark: Benchmark) -> DatasetFacts:
-    """Read every row and return what was found. Raises InvalidBenchmark, with file and line, at the first bad row."""
+def check_dataset(benchmark: Benchmark, *, golden_fault: GoldenFault | None = None) -> DatasetFacts:
+    """Read every row and return what was found. Raises InvalidBenchmark, with file and line, at the first bad row.
+
+    `golden_fault` says why a golden cannot serve the benchmark's judge, or None; without it goldens are not looked into.
+    """
     seen: dict[str, int] = {}
     sha = hashlib.sha256()
     for line, raw in _lines(benchmark.dataset):
@@ -39,6 +45,13 @@ def check_dataset(benchmark: Benchmark) -> DatasetFacts:
             raise InvalidBenchmark(
                 f"the id `{question.id}` stands on line {seen[question.id]} and again on line {line}; "
                 "give each row its own (an id that is a number counts as its text)",
+                path=benchmark.dataset,
+                line=line,
+            )
+        fault = golden_fault(question.golden, benchmark.spec.judge) if golden_fault else None
+        if fault is not None:
+            raise InvalidBenchmark(
+                f"`{benchmark.spec.golden_key}` of `{question.id}` cannot be used: {fault}",
                 path=benchmark.dataset,
                 line=line,
             )

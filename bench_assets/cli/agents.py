@@ -14,6 +14,7 @@ from bench_assets.contracts.base import first_fault
 from bench_assets.environments.source import parse_source
 from bench_assets.environments.source_records import GitSource, LocalSource, Source
 from bench_assets.errors import InvalidAgent
+from bench_assets.stages.environment import own_ref
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,7 @@ def name_agent(
             "extra_deps": [_found_again(dep.redacted, dep) for dep in deps],
         }
     )
-    title, ref = _title(source)
-    return NamedAgent(str(ad_hoc_key(public, title=title, ref=ref)), agent, public)
+    return NamedAgent(str(ad_hoc_key(public, title=_title(source), ref=own_ref(source))), agent, public)
 
 
 def _known(text: str, name: str, agent: AgentSpec, *, entry_point: str | None, import_path: str | None) -> str:
@@ -93,12 +93,11 @@ def _found_again(text: str, source: Source) -> str:
     return f"{source.path}{extras}"
 
 
-def _title(source: Source) -> tuple[str, str | None]:
-    """Return a short name for a source and its ref, for people to read in a candidate's key."""
+def _title(source: Source) -> str:
+    """Return a short name for a source, for people to read in a candidate's key."""
     if isinstance(source, LocalSource):
-        return source.name or source.path.name, "local"
+        return source.name or source.path.name
     if isinstance(source, GitSource):
         place = source.subdirectory or source.url.removesuffix("/").removesuffix(".git")
-        return source.name or place.rpartition("/")[2], source.ref
-    name, _, version = source.redacted.partition("==")
-    return name, version or None
+        return source.name or place.rpartition("/")[2]
+    return source.redacted.partition("==")[0]

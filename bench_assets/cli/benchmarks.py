@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from bench_assets.catalog.benchmarks import Benchmark, list_benchmarks, load_benchmark
-from bench_assets.catalog.dataset import check_dataset
 from bench_assets.catalog.project import Project
 from bench_assets.errors import InvalidBenchmark
+from bench_assets.stages.benchmark import check_benchmark
 
 
 @click.command()
@@ -33,7 +33,7 @@ def validate(path: Path) -> int:
     if not path.exists():
         raise InvalidBenchmark("there is no such file or folder", path=path)
     benchmark = load_benchmark(path)
-    facts = check_dataset(benchmark)
+    facts = check_benchmark(benchmark)
     click.echo(f"{benchmark.spec.id} is valid: {facts.rows} questions, scored by {_judge(benchmark)}.")
     return 0
 

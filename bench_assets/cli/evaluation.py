@@ -16,7 +16,6 @@ from dagster._core.storage.tags import (
 )
 
 from bench_assets.catalog.benchmarks import Benchmark, find_benchmark
-from bench_assets.catalog.dataset import check_dataset
 from bench_assets.cli.agents import NamedAgent, name_agent
 from bench_assets.cli.instance import open_instance, open_project
 from bench_assets.cli.outcome import Result, show
@@ -28,6 +27,7 @@ from bench_assets.errors import BenchError, Interrupted, InvalidInput
 from bench_assets.judging.settings import effective_judge
 from bench_assets.planning.settings import RunSettings
 from bench_assets.resources.failures import BenchFailure
+from bench_assets.stages.benchmark import check_benchmark
 from bench_assets.stages.plan import current_plan
 from bench_assets.stages.records import AnswerFile, record_key
 from bench_assets.stages.summary import keep_unjudged
@@ -100,7 +100,7 @@ def evaluate(request: Request) -> int:
     logging.getLogger("bench_assets").setLevel("DEBUG" if request.log_ipc else request.log_level.upper())
     workspace = open_project()
     benchmark = find_benchmark(workspace.project.benchmarks, request.benchmark)
-    check_dataset(benchmark)
+    check_benchmark(benchmark)
     settings = request.settings()
     if not request.skip_judge:
         effective_judge(benchmark.spec.judge, environ=workspace.environ)

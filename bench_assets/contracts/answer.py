@@ -92,6 +92,8 @@ class SettledExecution(Record):
 class AnswerRecord(SettledExecution):
     """One line of `answers.jsonl`."""
 
+    run_id: str | None = None
+    """The run it belongs to; None in records that were made outside a run."""
     question: str
     golden: str | list[str]
     reused_from: str | None = None

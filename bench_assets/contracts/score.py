@@ -59,6 +59,8 @@ class Verdict(Record):
 class ScoreRecord(Record):
     """One line of `scores.jsonl`."""
 
+    run_id: str | None = None
+    """The run it belongs to; None in records that were made outside a run."""
     id: str
     value: float | None
     """1.0 for `correct`, 0.0 for the other labels and for an agent's error, None when there is no verdict."""

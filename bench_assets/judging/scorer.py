@@ -128,6 +128,7 @@ def _judged(answer: AnswerRecord, verdict: Verdict, identity: JudgeIdentity) -> 
 
 def _score(answer: AnswerRecord, identity: JudgeIdentity, verdict: Verdict, *, outcome: Outcome) -> ScoreRecord:
     return ScoreRecord(
+        run_id=answer.run_id,
         id=answer.id,
         value=None if outcome == "judge_error" else float(outcome == "correct"),
         method=identity.method,

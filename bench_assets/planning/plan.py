@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from bench_assets.catalog.benchmarks import Benchmark
-from bench_assets.catalog.dataset import check_dataset, read_questions
+from bench_assets.catalog.dataset import DatasetFacts, read_questions
 from bench_assets.contracts.agent import AgentSpec, Variant
 from bench_assets.contracts.base import JsonValue, digest
 from bench_assets.contracts.benchmark import ExecutionPolicy
@@ -33,6 +33,7 @@ def timestamp(now: datetime | None = None) -> str:
 def make_plan(
     *,
     benchmark: Benchmark,
+    facts: DatasetFacts,
     environment: EnvironmentRecord,
     agent: AgentSpec,
     variant: Variant | None,
@@ -41,19 +42,18 @@ def make_plan(
     dagster_run_id: str | None = None,
     current: Plan | None = None,
 ) -> Plan:
-    """Decide a run. `current` is the candidate's plan so far, which `settings.resume` goes on with.
+    """Decide a run on a benchmark whose rows were checked, which gave `facts`.
 
-    Raises InvalidBenchmark for a bad row, InvalidPlan for settings that make no run, and for a resume whose
-    conditions differ from those of `current`.
+    `current` is the candidate's plan so far, which `settings.resume` goes on with; None when there is none. Raises
+    InvalidPlan for settings that make no run, and for a resume whose conditions differ from those of `current`.
     """
     spec = benchmark.spec
-    facts = check_dataset(benchmark)
     now = datetime.now(UTC)
     resumed = current if settings.resume else None
     if resumed is not None and settings.run_id not in (None, resumed.run_id):
         raise InvalidPlan(
-            f"run `{settings.run_id}` cannot be resumed: the current run of `{environment.candidate}` on `{spec.id}` is "
-            f"`{resumed.run_id}`. Leave the run_id out to go on with that, or leave `resume` out for a new run."
+            f"run `{settings.run_id}` cannot be resumed: the current run of `{environment.candidate}` on `{spec.id}` "
+            f"is `{resumed.run_id}`. Leave the run_id out to go on with that, or leave `resume` out for a new run."
         )
     selection = select(
         (question.id for question in read_questions(benchmark)),

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from bench_assets.catalog.benchmarks import Benchmark
-from bench_assets.contracts.answer import AnswerRecord, OpenExecution, SettledExecution
+from bench_assets.contracts.answer import AnswerRecord, OpenExecution
 from bench_assets.contracts.base import digest, dump_json
 from bench_assets.contracts.plan import OverriddenVariable, Plan
 from bench_assets.errors import InvalidPlan
@@ -157,11 +157,9 @@ class AnswerStage:
             settled = journal.read(item.execution_id)
             counts.answered += settled.error is None
             counts.errors += settled.error is not None
-            yield _answer(settled, item)
-
-
-def _answer(settled: SettledExecution, item: PlannedExecution) -> AnswerRecord:
-    return AnswerRecord(**dict(settled), question=item.question.question, golden=item.question.golden)
+            yield AnswerRecord(
+                **dict(settled), run_id=self._plan.run_id, question=item.question.question, golden=item.question.golden
+            )
 
 
 def _as_planned(

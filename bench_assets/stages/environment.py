@@ -5,7 +5,21 @@ from bench_assets.contracts.environment import EnvironmentRecord
 from bench_assets.environments.cache import Built, default_worker_source
 from bench_assets.environments.request import EnvironmentRequest
 from bench_assets.environments.source import parse_source
+from bench_assets.environments.source_records import GitSource, LocalSource, Source
+from bench_assets.errors import InvalidAgent
 from bench_assets.stages.workspace import Workspace
+
+
+def own_ref(source: Source) -> str:
+    """Return the ref that a source names by itself: git's, or a requirement's version; `local` for a path.
+
+    `HEAD` where it names none.
+    """
+    if isinstance(source, LocalSource):
+        return "local"
+    if isinstance(source, GitSource):
+        return source.ref or "HEAD"
+    return source.redacted.partition("==")[2].strip() or "HEAD"
 
 
 def environment_request(
@@ -13,9 +27,15 @@ def environment_request(
 ) -> EnvironmentRequest:
     """Return what is to be installed for a candidate. Raises InvalidAgent for sources that cannot be parsed."""
     base = workspace.project.folder
+    source = parse_source(agent.source, ref=key.ref, base=base)
+    if "{ref}" not in agent.source and not isinstance(source, LocalSource) and key.ref != own_ref(source):
+        raise InvalidAgent(
+            f"`{key}` asks for `{key.ref}`, but the source of `{key.agent}` is `{source.redacted}` whatever the ref. "
+            f"Write `{{ref}}` into it where the ref goes, or take `{key.agent}@{own_ref(source)}`."
+        )
     return EnvironmentRequest(
         candidate=str(key),
-        source=parse_source(agent.source, ref=key.ref, base=base),
+        source=source,
         extra_deps=tuple(parse_source(text, ref=key.ref, base=base) for text in agent.extra_deps),
         worker=parse_source(worker_source, base=base) if worker_source else default_worker_source(),
         entry_point=agent.entry_point,

@@ -9,6 +9,7 @@ from bench_assets.errors import InvalidJudge, ObjectMissing, RunConflict
 from bench_assets.judging.settings import effective_judge
 from bench_assets.planning.plan import make_plan
 from bench_assets.planning.settings import RunSettings
+from bench_assets.stages.benchmark import check_benchmark
 from bench_assets.stages.records import record_key
 from bench_assets.stages.workspace import Workspace
 
@@ -31,6 +32,7 @@ def plan_run(
         workspace.reporter.say(f"{environment.candidate} has no run on {benchmark.spec.id} to resume: a new one starts")
     plan = make_plan(
         benchmark=benchmark,
+        facts=check_benchmark(benchmark),
         environment=environment,
         agent=agent,
         variant=variant,

@@ -13,7 +13,7 @@ from bench_assets.contracts.score import JudgeIdentity, ScoreRecord
 from bench_assets.errors import ObjectMissing, StorageFailed
 from bench_assets.stages.provenance import run_record
 from bench_assets.stages.records import RecordFile
-from bench_assets.stages.scores import judge_of
+from bench_assets.stages.scores import judge_of, of_run
 from bench_assets.stages.workspace import Workspace
 from bench_assets.storage.bundle import RunBundle
 
@@ -31,7 +31,7 @@ def finish_run(
     """
     identities: set[str] = set()
     summary = summarize(
-        _pairs(answers, scores, identities),
+        _pairs(plan, answers, scores, identities),
         questions=plan.selection.questions,
         repetitions=plan.selection.repetitions,
         partial=plan.selection.questions < plan.total_rows,
@@ -77,10 +77,13 @@ def keep_unjudged(workspace: Workspace, plan: Plan, *, answers: Shards) -> RunRe
     return run
 
 
-def _pairs(answers: Shards, scores: ScoredShards, identities: set[str]) -> Iterator[tuple[AnswerRecord, ScoreRecord]]:
+def _pairs(
+    plan: Plan, answers: Shards, scores: ScoredShards, identities: set[str]
+) -> Iterator[tuple[AnswerRecord, ScoreRecord]]:
     for partition in sorted(answers):
         try:
-            for answer, score in zip(answers[partition], scores[partition], strict=True):
+            pairs = zip(of_run(plan, answers[partition]), of_run(plan, scores[partition]), strict=True)
+            for answer, score in pairs:
                 if answer.execution_id != score.execution_id:
                     raise ValueError(f"`{score.execution_id}` scores another answer")
                 identities.add(score.judge)

@@ -125,11 +125,11 @@ class UserProject:
 
         Importing Dagster takes seconds, so only tests of a process's own life (signals, logs) use `program`.
         """
-        out, err, here, before = StringIO(), StringIO(), Path.cwd(), dict(os.environ)
+        out, err, here, before, inside = StringIO(), StringIO(), Path.cwd(), dict(os.environ), self.environ
         try:
             os.chdir(self.folder)
             os.environ.clear()
-            os.environ.update(self.environ)
+            os.environ.update(inside)
             with redirect_stdout(out), redirect_stderr(err):
                 code = execute(list(arguments))
         finally:
