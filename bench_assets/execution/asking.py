@@ -1,22 +1,20 @@
-"""One run of the engine: the loop, and every rule of what happens to an execution and its worker.
+"""One run of the engine: the loop.
 
-The loop belongs to the thread that calls it. It waits in one `select` for replies, for the ends of workers, for the
-clock and for a request to stop; nothing else in it blocks. Asyncio is not used: the caller may well be inside an event
-loop of its own, and a question would cost several times as much.
+It belongs to the thread that calls it, and waits in one `select` for replies, for the ends of workers, for the clock
+and for a request to stop; nothing else in it blocks. Asyncio is not used: the caller may well be inside an event loop
+of its own, and a question would cost several times as much.
 """
 
-import logging
 import selectors
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from bench_assets.contracts.answer import ErrorInfo
 from bench_assets.contracts.base import JsonValue
 from bench_assets.contracts.benchmark import ExecutionPolicy
-from bench_assets.execution.attempts import Flight, answered, failed
 from bench_assets.execution.backlog import Backlog, Task
+from bench_assets.execution.flights import Flights
 from bench_assets.execution.messages import (
     AgentIdentity,
     ProtocolViolation,
@@ -24,14 +22,11 @@ from bench_assets.execution.messages import (
     error_of,
     identity_of,
     read_message,
-    redacted,
 )
 from bench_assets.execution.pool import UNNEEDED, WorkerPool
 from bench_assets.execution.progress import Tally
 from bench_assets.execution.stop_request import StopRequest
-from bench_assets.execution.worker_process import WorkerEnd, WorkerProcess, fault_of
-
-logger = logging.getLogger(__name__)
+from bench_assets.execution.worker_process import WorkerProcess
 
 TICK = 1.0
 """Seconds between looks at what no event tells: a worker that ended while something else holds its pipes open."""
@@ -70,47 +65,50 @@ class Asking:
         self._stop_grace_sec = stop_grace_sec
         self._stop_deadline: float | None = None
         self._on_ready = on_ready
-        self._in_order: deque[Flight] = deque()
-        self._in_flight = 0
+        self._flights = Flights(backlog=backlog, tally=tally, pool=pool, policy=policy)
         self._next_hand_out = 0.0
         self._next_look = 0.0
         self._sweep = True
+        """True when workers that have nothing to do may find something now."""
 
     def go(self) -> bool:
         """Ask until everything is settled; return False when a stop came before that.
 
         Raises WorkerFailed when no worker becomes ready, StorageFailed when the journal fails.
         """
+        self._handle_events(timeout=0)  # workers that ended since the last run are not to be asked
         while True:
             now = time.monotonic()
             for worker, end in self._pool.gone():
-                self._gone(worker, end, now=now)
-            self._expire(now)
+                self._flights.gone(worker, end, now=now, stopping=self._stop.count > 0)
+                self._sweep = True
+            self._sweep |= self._flights.expire(now)
+            self._expire_starts(now)
             if self._stop.count:
-                if self._stopped(now):
+                if self._is_stopped(now):
                     return False
             else:
                 self._hand_out(now)
-                if not self._in_flight and self._backlog.is_empty():
+                if not self._flights.count and self._backlog.is_empty():
                     return True
             uncounted = self._tally.count()
             self.report(now)
-            self._wait(now, uncounted=uncounted)
+            self._handle_events(timeout=max(0.0, self._wake_at(now, uncounted=uncounted) - now))
 
     def report(self, now: float, *, last: bool = False) -> None:
         """Tell how far it is."""
         self._tally.report(
             now,
-            in_flight=self._in_flight,
+            in_flight=self._flights.count,
             waiting_for_retry=self._backlog.paused,
             workers=len(self._pool.workers),
             last=last,
         )
 
-    def _stopped(self, now: float) -> bool:
+    def _is_stopped(self, now: float) -> bool:
         if self._stop_deadline is None:
             self._stop_deadline = now + self._stop_grace_sec
-        return not self._in_flight or self._stop.count > 1 or now >= self._stop_deadline
+        return not self._flights.count or self._stop.count > 1 or now >= self._stop_deadline
 
     # Handing out
 
@@ -145,17 +143,11 @@ class Asking:
             self._send(worker)
 
     def _ask(self, worker: WorkerProcess, task: Task, now: float) -> None:
-        worker.asked += 1
-        flight = Flight(task, worker, started=now, deadline=now + self._policy.timeout_sec)
-        worker.flights[worker.asked] = flight
-        worker.alone = task.alone
-        self._in_order.append(flight)
-        self._in_flight += 1
-        self._tally.attempts += 1
+        request = self._flights.begin(worker, task, now=now)
         if self._policy.min_start_interval_sec:
             self._next_hand_out = now + self._policy.min_start_interval_sec
         number = len(task.attempts) + 1
-        worker.queue(ask_line(worker.asked, task.execution, kwargs=self._kwargs, run_id=self._run_id, attempt=number))
+        worker.queue(ask_line(request, task.execution, kwargs=self._kwargs, run_id=self._run_id, attempt=number))
 
     def _send(self, worker: WorkerProcess) -> None:
         try:
@@ -166,12 +158,12 @@ class Asking:
     # What workers say
 
     def _receive(self, worker: WorkerProcess) -> None:
+        now = time.monotonic()
         try:
             lines = worker.receive()
             if lines is None:
                 self._pool.end(worker)
                 return
-            now = time.monotonic()
             for line in lines:
                 if not worker.ended:
                     self._take(worker, read_message(line), now=now)
@@ -183,17 +175,7 @@ class Asking:
     def _take(self, worker: WorkerProcess, message: dict[str, Any], *, now: float) -> None:
         kind = message["type"]
         if kind in ("result", "error"):
-            request = message["request"]
-            flight = worker.flights.pop(request, None)
-            if flight is None:
-                if request > worker.asked:
-                    raise ProtocolViolation(f"answered request `{request}`, which it was never asked")
-                return  # a second reply, or one that comes too late
-            self._land(flight)
-            if kind == "result":
-                self._tally.settle(answered(flight, message, now=now))
-            else:
-                self._fail(flight, error_of(message), now=now)
+            self._flights.take_reply(worker, message, now=now)
         elif worker.ready:
             raise ProtocolViolation(f"sent `{kind}` when it was ready already")
         elif kind == "ready":
@@ -202,78 +184,17 @@ class Asking:
         else:
             self._pool.end(worker, fault=error_of(message))
 
-    # How attempts and workers end
-
-    def _land(self, flight: Flight) -> None:
-        flight.over = True
-        flight.worker.alone = False
-        self._in_flight -= 1
-
-    def _fail(self, flight: Flight, error: ErrorInfo, *, now: float) -> None:
-        record = failed(flight, redacted(error, self._pool.redact), policy=self._policy, now=now)
-        if record is not None:
-            self._tally.settle(record)
-        else:
-            self._backlog.pause(flight.task, until=now + flight.task.backoff)
-
-    def _expire(self, now: float) -> None:
-        order = self._in_order
-        while order and (order[0].over or order[0].deadline <= now):
-            flight = order.popleft()
-            if not flight.over:
-                self._time_out(flight.worker, now)
+    def _expire_starts(self, now: float) -> None:
         limit = self._policy.worker_ready_timeout_sec
+        setting = f"worker_ready_timeout_sec={limit:g}"
         for worker in [one for one in self._pool.starting if now >= one.started + limit]:
-            message = (
-                f"it was not ready after {now - worker.started:.1f} s; the limit is worker_ready_timeout_sec={limit:g}"
-            )
-            fault = ErrorInfo(kind="ready_timeout", message=message, limit=f"worker_ready_timeout_sec={limit:g}")
-            self._pool.end(worker, fault=fault)
-
-    def _time_out(self, worker: WorkerProcess, now: float) -> None:
-        limit = f"timeout_sec={self._policy.timeout_sec:g}"
-        if worker.ended:  # it is ending already, and what it worked on is settled when it is gone
-            return
-        fault = None
-        for flight in worker.flights.values():
-            self._land(flight)
-            if flight.deadline <= now:
-                message = f"no answer after {now - flight.started:.1f} s; the limit is {limit}"
-                fault = ErrorInfo(kind="timeout", message=message, limit=limit)
-                self._fail(flight, fault, now=now)
-            else:
-                self._backlog.give_back(flight.task)
-        worker.flights.clear()
-        self._sweep = True
-        self._pool.end(worker, fault=fault)
-
-    def _gone(self, worker: WorkerProcess, end: WorkerEnd, *, now: float) -> None:
-        flights = list(worker.flights.values())
-        worker.flights.clear()
-        for flight in flights:
-            self._land(flight)
-        self._sweep = True
-        if worker.fault is UNNEEDED:
-            return
-        if not worker.ready:
-            self._pool.start_failed(worker.fault or fault_of(end, doing="was starting"), tail=end.tail, now=now)
-        elif not worker.asked:
-            fault = worker.fault or fault_of(end, doing="waited for its first question")
-            self._pool.start_failed(fault, tail=end.tail, now=now)
-        elif len(flights) == 1:
-            fault = worker.fault or fault_of(end, doing="worked on this question")
-            self._backlog.convict(flights[0].task)
-            self._fail(flights[0], fault, now=worker.ended_at)
-        elif flights:
-            logger.warning(
-                "Worker %s ended with %d questions in flight; they are asked one by one.", worker.name, len(flights)
-            )
-            self._backlog.suspect([flight.task for flight in flights])
+            message = f"it was not ready after {now - worker.started:.1f} s; the limit is {setting}"
+            self._pool.end(worker, fault=ErrorInfo(kind="ready_timeout", message=message, limit=setting))
 
     # Waiting
 
-    def _wait(self, now: float, *, uncounted: bool) -> None:
-        for key, _ in self._selector.select(max(0.0, self._wake_at(now, uncounted=uncounted) - now)):
+    def _handle_events(self, *, timeout: float) -> None:
+        for key, _ in self._selector.select(timeout):
             if key.data is None:
                 self._stop.drain()
             elif key.data.ended:
@@ -290,13 +211,9 @@ class Asking:
                 self._pool.end(worker)
         limit = self._policy.worker_ready_timeout_sec
         times = [self._next_look, *(worker.started + limit for worker in self._pool.starting)]
-        if self._in_order:
-            times.append(self._in_order[0].deadline)
-        if self._backlog.next_due is not None:
-            times.append(self._backlog.next_due)
+        known = (self._flights.next_deadline, self._backlog.next_due, self._stop_deadline)
+        times += [at for at in known if at is not None]
         times += [at for at in (self._next_hand_out, self._pool.next_start) if at > now]
-        if self._stop_deadline is not None:
-            times.append(self._stop_deadline)
         if uncounted:
             times.append(now + COUNT_SEC)
         return min(times)

@@ -58,6 +58,7 @@ class Engine:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._stop.awake, selectors.EVENT_READ, None)
         self._pool = WorkerPool(launch, policy=policy, selector=self._selector, wake=self._stop.wake)
+        self._agent_changed = False
         self._running = False
         self._closed = False
 
@@ -96,7 +97,7 @@ class Engine:
         finally:
             # Whatever is still in flight now, after a stop or an error, is given up: nobody could tell its answer from
             # one to the next run's questions.
-            self._pool.abandon_flights()
+            self._pool.abandon_flights(hurry=self._stop.count > 1)
             self._running = False
         journal.flush()
         tally.count()
@@ -138,7 +139,8 @@ class Engine:
     def _note_agent(self, agent: AgentIdentity) -> None:
         if self.agent is None:
             self.agent = agent
-        elif agent != self.agent:
+        elif agent != self.agent and not self._agent_changed:
+            self._agent_changed = True
             logger.warning(
                 "A worker describes the agent differently than the first one did: %r, before %r. The answers of this "
                 "run come from different agents, or `describe()` holds something that changes by itself.",

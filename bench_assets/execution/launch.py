@@ -24,6 +24,8 @@ _NEVER = re.compile(r"BENCH_.*|BENCHER_.*|DAGSTER_.*|PYTHONPATH|PYTHONHOME|VIRTU
 
 MARK = "BENCH_WORKER"
 """Variable with a different value in each worker: its processes are found by it."""
+SCRATCH = "BENCH_WORKER_SCRATCH"
+"""Variable with the worker's folder, which its keeper removes when nobody else is left to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +47,12 @@ class WorkerLaunch:
     log_ipc: bool = False
     """Also log every message to and from workers, to the Python logger `bench_assets.ipc`."""
 
-    def environment(self, *, mark: str) -> dict[str, str]:
-        """Return the variables of one worker: `env`, the interpreter's own folder first on PATH, and the mark."""
+    def environment(self, *, mark: str, scratch: Path) -> dict[str, str]:
+        """Return the variables of one worker: `env`, the interpreter's own folder first on PATH, and two of ours."""
         # absolute, not resolved: in a venv the link's own folder holds the environment's programs
         folder = str(self.python.absolute().parent)
         path = self.env.get("PATH", os.defpath)
-        return {**self.env, "PATH": f"{folder}{os.pathsep}{path}", MARK: mark}
+        return {**self.env, "PATH": f"{folder}{os.pathsep}{path}", MARK: mark, SCRATCH: str(scratch)}
 
 
 def agent_variables(

@@ -1,5 +1,6 @@
 """The workers of an engine: started as they are needed, ended in the background, replaced within limits."""
 
+import logging
 import queue
 import selectors
 import threading
@@ -21,6 +22,18 @@ UNNEEDED = ErrorInfo(kind="killed", message="the worker was not needed any more"
 """The fault of a worker that has none: we end it, and nothing follows from that."""
 HOPELESS = frozenset({"import_error", "no_entry_point", "init_error"})
 """Failed starts that another start repeats, as long as no worker ever became ready."""
+
+
+LONGEST_PAUSE = 60.0
+"""Seconds between two starts, at most."""
+_ADVICE = {
+    "import_error": "Add what is missing to the agent's own dependencies or to `extra_deps`, or correct its code.",
+    "no_entry_point": "Name one of those, or give an import path.",
+    "init_error": "Its traceback says where; the variables it may see are those of its `env` in agents.yaml.",
+    "ready_timeout": "Raise the limit if it needs longer to start.",
+}
+
+logger = logging.getLogger(__name__)
 
 
 class WorkerPool:
@@ -64,8 +77,6 @@ class WorkerPool:
 
     def may_grow(self, now: float) -> bool:
         """Return whether another worker can be started."""
-        if self._failed_starts >= FAILED_STARTS and self.workers:
-            return False  # those there are do the work; nothing is gained by failing on and on
         return self.size < self._policy.parallelism and now >= self.next_start
 
     def start(self, *, shard: str, now: float) -> None:
@@ -89,18 +100,19 @@ class WorkerPool:
         """Note that a worker can be asked."""
         worker.ready = True
         self.starting.remove(worker)
+        worker.concurrent = concurrent
         worker.capacity = self._policy.concurrency if concurrent else 1
         self._ever_ready = True
         self._failed_starts = 0
 
     def send(self, worker: WorkerProcess) -> None:
         """Send what is queued; what the pipe does not take follows when it does. Raises BrokenPipeError."""
-        waiting = worker.stdin in self._selector.get_map()
-        if worker.send():
-            if waiting:
-                self._selector.unregister(worker.stdin)
-        elif not waiting:
+        sent = worker.send()
+        if sent and worker.is_full:
+            self._selector.unregister(worker.stdin)
+        elif not sent and not worker.is_full:
             self._selector.register(worker.stdin, selectors.EVENT_WRITE, worker)
+        worker.is_full = not sent
 
     def end(self, worker: WorkerProcess, *, fault: ErrorInfo | None = None, gently: bool = False) -> None:
         """Begin a worker's end; `gone` tells when it is over. `fault` is why we end it; None where it ended itself."""
@@ -110,9 +122,9 @@ class WorkerPool:
         self.workers.remove(worker)
         if not worker.ready:
             self.starting.remove(worker)
-        for descriptor in (worker.stdin, worker.stdout):
-            if descriptor in self._selector.get_map():
-                self._selector.unregister(descriptor)
+        self._selector.unregister(worker.stdout)
+        if worker.is_full:
+            self._selector.unregister(worker.stdin)
         thread = threading.Thread(target=self._finish, args=(worker, gently), name=f"end-{worker.name}", daemon=True)
         self._endings[worker] = thread
         thread.start()
@@ -130,19 +142,28 @@ class WorkerPool:
         """Note a worker that ended before it was ready. Raises WorkerFailed when there is no point in going on."""
         fault = redacted(fault, self.redact)
         self._failed_starts += 1
-        self.next_start = now + 0.5 * 2.0 ** (self._failed_starts - 1)
+        # While others work, another start is tried less and less often.
+        self.next_start = now + min(0.5 * 2.0 ** (self._failed_starts - 1), LONGEST_PAUSE)
         hopeless = fault.kind in HOPELESS and not self._ever_ready
         if hopeless or (self._failed_starts >= FAILED_STARTS and not any(worker.ready for worker in self.workers)):
             starts = "" if hopeless else f" in {self._failed_starts} starts"
             last = "\n".join(filter(None, (fault.traceback, tail if tail != fault.traceback else "")))
+            advice = _ADVICE.get(fault.kind, "Its whole output is in its log.")
             raise WorkerFailed(
-                f"No worker of the agent became ready{starts}: {fault.message}.", kind=fault.kind, stderr_tail=last
+                f"No worker of the agent became ready{starts}: {fault.message}. {advice}",
+                kind=fault.kind,
+                stderr_tail=last,
             )
+        logger.warning("A worker did not become ready, another start follows: %s.", fault.message)
 
-    def abandon_flights(self) -> None:
-        """End the workers that still work on something, and forget what that was."""
+    def abandon_flights(self, *, hurry: bool) -> None:
+        """End the workers that still work on something, and forget what that was.
+
+        An async adapter hears of it, unless in a `hurry`: its `run` is cancelled and its `close` called. A plain one is
+        deaf until its `run` returns.
+        """
         for worker in [one for one in self.workers if one.flights]:
-            self.end(worker, fault=UNNEEDED)
+            self.end(worker, fault=UNNEEDED, gently=worker.concurrent and not hurry)
         for worker in self._endings:
             worker.flights.clear()
 
@@ -157,5 +178,10 @@ class WorkerPool:
         self._drain.close()
 
     def _finish(self, worker: WorkerProcess, gently: bool) -> None:
-        self._gone.put((worker, worker.finish(gently=gently)))
+        try:
+            end = worker.finish(gently=gently)
+        except Exception as error:  # whatever it is, the loop must hear of the end
+            logger.exception("Worker %s could not be ended in order", worker.name)
+            end = WorkerEnd(returncode=-9, by_itself=False, tail=repr(error))
+        self._gone.put((worker, end))
         self._wake()

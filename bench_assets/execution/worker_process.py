@@ -55,6 +55,10 @@ class WorkerProcess:
         self.log = log
         self.started = now
         self.ready = False
+        self.concurrent = False
+        """True when its adapter is async; known once it is ready."""
+        self.is_full = False
+        """True while its pipe takes no more, and the rest waits here."""
         self.capacity = 1
         """Questions that may be in flight here."""
         self.alone = False
@@ -84,7 +88,7 @@ class WorkerProcess:
                 stderr=write_end,
                 bufsize=0,
                 cwd=self._scratch,
-                env=launch.environment(mark=self._mark),
+                env=launch.environment(mark=self._mark, scratch=self._scratch),
                 start_new_session=True,
             )
         except BaseException:

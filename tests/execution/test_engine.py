@@ -3,13 +3,15 @@
 import asyncio
 import json
 import logging
+import os
+import signal
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.execution.conftest import execution
+from tests.execution.conftest import execution, processes_with, wait_for
 
 ECHO = "class Agent:\n    def run(self, question, **kwargs): return question + ''.join(sorted(kwargs.values()))"
 
@@ -229,6 +231,34 @@ def test_an_agent_that_describes_itself_differently_from_worker_to_worker_is_not
     )
     bench.ask("a", "b", "c", questions_per_worker=1)
     assert "describes the agent differently" in caplog.text
+
+
+def test_a_worker_that_died_between_two_runs_costs_no_attempt(bench):
+    bench.adapter("class Agent:\n    def run(self, question): return str(os.getpid())")
+    with bench.engine() as engine, bench.journal() as journal:
+        engine.run([execution("a")], journal=journal, shard="000")
+        worker = int(journal.read(execution("a").execution_id).answer)
+        os.kill(worker, signal.SIGKILL)
+        wait_for(lambda: worker not in processes_with(bench.tag))
+        engine.run([execution("b")], journal=journal, shard="000")
+        record = journal.read(execution("b").execution_id)
+    assert (record.error, record.attempt) == (None, 1)
+
+
+def test_an_engine_leaves_no_descriptor_thread_or_folder_behind(bench, monkeypatch):
+    temporary = bench.folder / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    bench.adapter("class Agent:\n    def run(self, question): return os._exit(1) if question == 'bad' else question")
+
+    def count():
+        return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+
+    before = count()
+    for _ in range(2):
+        bench.ask("a", "bad", "b", parallelism=2)
+    assert count() == before
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_second_run_at_once_and_one_after_the_end_are_refused(bench):

@@ -1,6 +1,8 @@
 """What an agent's process may see."""
 
+import json
 import logging
+import sys
 from pathlib import Path
 
 from bench_assets.execution.launch import WorkerLaunch, agent_variables
@@ -59,12 +61,9 @@ def test_variables_of_bench_assets_are_never_handed_on_whoever_names_them(caplog
 def test_nothing_but_the_launch_environment_reaches_the_agent_and_its_own_programs_come_first(bench, monkeypatch):
     monkeypatch.setenv("SECRET_OF_THE_ORCHESTRATOR", "golden")
     bench.adapter("class Agent:\n    def run(self, question): return json.dumps(dict(os.environ))")
-    import json
-
     variables = json.loads(bench.ask("q")["q"].answer)
-    assert set(variables) - {"LC_CTYPE"} == {"PATH", "PYTHONPATH", "TEST_FOLDER", "TEST_TAG", "BENCH_WORKER"}
-    import sys
-
+    ours = {"BENCH_WORKER", "BENCH_WORKER_SCRATCH"}
+    assert set(variables) - {"LC_CTYPE"} == {"PATH", "PYTHONPATH", "TEST_FOLDER", "TEST_TAG", *ours}
     assert variables["PATH"].split(":")[0] == str(Path(sys.executable).parent)
 
 

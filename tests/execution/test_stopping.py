@@ -130,6 +130,25 @@ def test_an_exception_from_outside_ends_the_workers_and_loses_no_settled_answer(
         assert answered(journal) == ["a", "b", "c"]
 
 
+def test_an_async_adapter_can_clean_up_when_its_questions_are_given_up(bench):
+    bench.adapter("""
+        class Agent:
+            async def run(self, question):
+                open(FOLDER + "/asked", "a").write(question + "\\n")
+                try:
+                    await asyncio.sleep(600)
+                finally:
+                    print("cleaned up after", question)
+            async def close(self): print("closed")
+    """)
+    with bench.engine(concurrency=2, stop_grace_sec=0.1) as engine, bench.journal() as journal:
+        thread, _ = run_in_thread(engine, journal, ["a", "b"])
+        wait_for(lambda: len(bench.lines("asked")) == 2)
+        engine.stop()
+        thread.join(20)
+    assert sorted(bench.log().splitlines()) == ["cleaned up after a", "cleaned up after b", "closed"]
+
+
 ORCHESTRATOR = """
     import sys
     from pathlib import Path
@@ -161,6 +180,7 @@ def test_a_killed_orchestrator_leaves_no_process_behind(bench):
         class Agent:
             def run(self, question):
                 subprocess.Popen(["setsid", "sleep", "600"])
+                open(FOLDER + "/folders", "a").write(os.getcwd() + "\\n")
                 open(FOLDER + "/asked", "a").write(question + "\\n")
                 while True: pass
     """)
@@ -171,6 +191,7 @@ def test_a_killed_orchestrator_leaves_no_process_behind(bench):
         killed = time.monotonic()
     wait_for(lambda: not processes_with(bench.tag))
     assert time.monotonic() - killed < 5
+    assert not any(Path(folder).exists() for folder in bench.lines("folders"))
 
 
 def test_nothing_settled_is_lost_however_often_the_orchestrator_is_killed(bench):

@@ -53,7 +53,8 @@ life of the worker. A plain ``run`` is called in the main thread, one question a
 The processes
 =============
 
-The process that was started only keeps watch: the adapter runs in a child of it, see `bench_worker.keeper`.
+The process that was started only keeps watch: the adapter runs in a child of it, see `bench_worker.keeper`. Where the
+variable ``BENCH_WORKER_SCRATCH`` names the working directory, that is removed when bench-assets is gone.
 """
 
 from __future__ import annotations

@@ -19,9 +19,11 @@ import contextlib
 import os
 import resource
 import select
+import shutil
 import signal
 import time
 import traceback
+from pathlib import Path
 from typing import NoReturn
 
 from bench_worker.channel import Channel
@@ -63,6 +65,13 @@ def split(channel: Channel) -> None:
     channel.adopt()
 
 
+def _remove_scratch() -> None:
+    """Remove the folder that bench-assets made for this worker, and would have removed."""
+    scratch = os.environ.get("BENCH_WORKER_SCRATCH")
+    if scratch and Path(scratch).resolve() == Path.cwd():  # a folder that was not meant for us is not ours
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
 class _Keeper:
     def __init__(self, child: int, *, orchestrator: int, lifeline: int, awake: int, terminated: list[int]) -> None:
         self.child = child
@@ -93,6 +102,7 @@ class _Keeper:
                 self._end_all(TERM_PAUSE)
             elif self._orphaned(poller.poll(1000)):
                 self._end_all(ORPHAN_PAUSE)
+                _remove_scratch()
             else:
                 self._drain()
                 continue
