@@ -48,7 +48,7 @@ class GatePolicy(Record):
     NO-GO when the loss is larger and beyond chance; GO when the interval rules a larger loss out; else INCONCLUSIVE.
     """
     alpha: Annotated[float, Field(gt=0, lt=1)] | None = 0.05
-    """Chance of an unjust NO-GO that is accepted, and of the interval to miss. None: the observed loss alone decides."""
+    """Accepted chance of an unjust NO-GO, and of the interval to miss. None: the observed loss alone decides."""
     min_coverage: Share = 0.95
     """Least `coverage`: the share of executions that have a verdict.
 
