@@ -49,7 +49,9 @@ def test_the_same_command_again_reuses_the_environment_and_makes_a_new_run(proje
 
 def test_a_tag_a_subdirectory_and_a_second_package_of_one_repository(project):
     repository = project.folder / "repository"
-    adapter = "import brain\n\nclass Agent:\n    def run(self, question):\n        return brain.think(question)\n\ndef make_agent():\n    return Agent()\n"
+    adapter = (
+        "import brain\n\nclass Agent:\n    run = staticmethod(brain.think)\n\ndef make_agent():\n    return Agent()\n"
+    )
     write_package(repository / "packages" / "adapter", adapter, name="adapter", dependencies=("brain",))
     write_package(
         repository / "packages" / "brain", "def think(text):\n    return 'old ' + text\n", name="brain", is_agent=False

@@ -38,7 +38,16 @@ def make_agent():
     return Agent()
 """
 
-REPEATS = "class Agent:\n    def run(self, question):\n        import os\n        return ','.join(sorted(os.environ))\n\ndef make_agent():\n    return Agent()\n"
+REPEATS = """\
+import os
+
+class Agent:
+    def run(self, question):
+        return ",".join(sorted(os.environ))
+
+def make_agent():
+    return Agent()
+"""
 
 
 def test_an_agent_finds_no_golden_and_none_of_our_secrets(project):
@@ -63,11 +72,18 @@ def test_an_agent_finds_no_golden_and_none_of_our_secrets(project):
 def test_an_agent_sees_the_variables_it_was_promised_and_nobody_reads_their_values(project):
     write_package(project.folder / "agent", REPEATS)
     project.variables |= {"TEAM_TOKEN": "s3cr3t-token", "COOKIE": "session=s3cr3t-cookie", "LEFT_OUT": "x"}
-    done = project.program(
-        sys.executable, "-m", "bench_assets", "run", "--benchmark", project.benchmark(quiz(1)), "--agent", "./agent", "--agent-entry-point", "agent",
-        "--agent-env", "TEAM_TOKEN", "--env-override", "SESSION=${COOKIE}", "--env-override", "PLAIN=s3cr3t-typed",
-        "--log-level", "debug", "--log-ipc",
-    )  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "bench_assets",
+        "run",
+        "--benchmark",
+        project.benchmark(quiz(1)),
+        "--agent",
+        "./agent",
+    ]
+    command += ["--agent-entry-point", "agent", "--agent-env", "TEAM_TOKEN", "--log-level", "debug", "--log-ipc"]
+    done = project.program(*command, "--env-override", "SESSION=${COOKIE}", "--env-override", "PLAIN=s3cr3t-typed")
     assert done.returncode == 0, done.stderr
     (run,) = project.runs()
     (answer,) = records(run / "answers.jsonl")
