@@ -6,7 +6,8 @@ from typing import Protocol
 
 from bench_assets.analysis.versions import VersionOrder, candidate_order
 from bench_assets.contracts.agent import CandidateKey
-from bench_assets.contracts.gate import GatePolicy, Verdict
+from bench_assets.contracts.gate import Verdict
+from bench_assets.contracts.gate_policy import GatePolicy
 
 
 class EarlierGate(Protocol):

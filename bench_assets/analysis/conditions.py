@@ -5,7 +5,8 @@ from bench_assets.analysis.runs import ObservedRun
 from bench_assets.analysis.sentences import percent
 from bench_assets.analysis.transitions import UNJUDGED
 from bench_assets.contracts.comparison import Comparison, Ratio
-from bench_assets.contracts.gate import CheckName, CheckStatus, GateCheck, GatePolicy
+from bench_assets.contracts.gate import CheckName, CheckStatus, GateCheck
+from bench_assets.contracts.gate_policy import GatePolicy
 
 
 def comparable_check(policy: GatePolicy, comparison: Comparison) -> GateCheck:

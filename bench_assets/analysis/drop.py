@@ -3,7 +3,8 @@
 from bench_assets.analysis.paired import adjusted_interval
 from bench_assets.analysis.sentences import p_text, points, spread
 from bench_assets.contracts.comparison import Comparison, Effect
-from bench_assets.contracts.gate import CheckStatus, GateCheck, GatePolicy
+from bench_assets.contracts.gate import CheckStatus, GateCheck
+from bench_assets.contracts.gate_policy import GatePolicy
 from bench_assets.contracts.run import Interval
 
 ROUNDING = 1e-9

@@ -19,7 +19,8 @@ from bench_assets.analysis.paired import adjusted
 from bench_assets.analysis.rates import normal_quantile
 from bench_assets.analysis.runs import ObservedRun
 from bench_assets.contracts.comparison import Comparison, Effect
-from bench_assets.contracts.gate import CheckStatus, GateCheck, GateDecision, GatePolicy, Verdict
+from bench_assets.contracts.gate import CheckStatus, GateCheck, GateDecision, Verdict
+from bench_assets.contracts.gate_policy import GatePolicy
 
 ORDER: tuple[CheckStatus, ...] = ("fail", "unknown", "pass")
 

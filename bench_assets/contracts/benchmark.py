@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from bench_assets.contracts.answer import ErrorKind
 from bench_assets.contracts.base import JsonValue, Record
+from bench_assets.contracts.gate_policy import GatePolicy
 
 PART = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """A benchmark's name and version become asset key parts and folder names."""
@@ -138,6 +139,8 @@ class BenchmarkSpec(ExecutionPolicy):
     """A random subset of so many questions; None means all."""
     seed: int = 0
     """Seed of `sample`."""
+    gate: GatePolicy = GatePolicy()
+    """What is asked of a candidate before it may take its baseline's place."""
 
     @property
     def policy(self) -> ExecutionPolicy:
