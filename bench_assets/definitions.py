@@ -17,7 +17,7 @@ from bench_assets.defs.result_rows import result_rows_asset
 from bench_assets.defs.scores import scores_asset
 from bench_assets.defs.summary import summary_asset
 from bench_assets.io_managers.records import records_io_manager
-from bench_assets.resources.workspace import open_workspace
+from bench_assets.resources.workspace import WorkspaceResource
 from bench_assets.stages.workspace import Workspace
 
 FACTORIES = (plan_asset, answers_asset, scores_asset, summary_asset, result_rows_asset)
@@ -27,7 +27,10 @@ def build_definitions(benchmarks: Sequence[Benchmark], *, workspace: Workspace |
     """Return the definitions for some benchmarks. `workspace` None opens the project of each process."""
     return dg.Definitions(
         assets=[agent_environment, *(factory(benchmark) for benchmark in benchmarks for factory in FACTORIES)],
-        resources={"s3": S3Resource(), "workspace": workspace or open_workspace, "records": records_io_manager},
+        resources={
+            "workspace": workspace or WorkspaceResource(s3=S3Resource()),
+            "records": records_io_manager,
+        },
         executor=dg.in_process_executor,
     )
 
