@@ -64,6 +64,7 @@ class Request:
     checkpoint_flush_every: int | None = None
     resume: bool = False
     skip_judge: bool = False
+    no_verdict_cache: bool = False
     output_dir: Path | None = None
     upload_dir: str | None = None
     invalidate_agent_cache: bool = False
@@ -177,7 +178,10 @@ class Evaluation:
                     ASSET_PARTITION_RANGE_START_TAG: f"{self._candidate}|{shards[0]}",
                     ASSET_PARTITION_RANGE_END_TAG: f"{self._candidate}|{shards[-1]}",
                 },
-                {self._key("answers"): {"log_ipc": request.log_ipc}},
+                {
+                    self._key("answers"): {"log_ipc": request.log_ipc},
+                    self._key("scores"): {"verdict_cache": not request.no_verdict_cache},
+                },
             )
             if request.skip_judge:
                 keep_unjudged(self._workspace, plan, answers=self._answers())

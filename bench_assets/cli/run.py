@@ -35,6 +35,7 @@ OPTIONS = [
     click.option("--checkpoint-flush-every", type=int, help="On S3: settled answers a checkpoint object."),
     click.option("--resume", is_flag=True, help="Go on with this candidate's current run instead of a new one."),
     click.option("--skip-judge", is_flag=True, help="Keep the answers, judge later."),
+    click.option("--no-verdict-cache", is_flag=True, help="Judge every answer anew, also unchanged ones."),
     click.option("--output-dir", type=click.Path(path_type=Path), help="Also put <run_id>/ with the final files here."),
     click.option("--upload-dir", help="Also copy <run_id>/ to this s3://bucket/prefix at the end."),
     click.option("--invalidate-agent-cache", is_flag=True, help="Build the agent's environment anew."),

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Any
 
 import dagster as dg
+from pydantic import Field
 
 from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.plan import Plan
@@ -18,6 +19,18 @@ from bench_assets.stages.scores import score_shard, scorer_of
 from bench_assets.stages.workspace import Workspace
 
 Answers = dict[str, AnswerFile]
+
+
+class ScoresConfig(dg.Config):
+    """How the answers are judged."""
+
+    verdict_cache: bool = Field(
+        default=True,
+        description=(
+            "Take an LLM judge's earlier verdict on the same question, golden and answer. False judges everything anew "
+            "and keeps nothing, to measure how much the judge wavers."
+        ),
+    )
 
 
 def scores_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
@@ -36,21 +49,26 @@ def scores_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
     )
     def scores(
         context: dg.AssetExecutionContext,
+        config: ScoresConfig,
         plan: dict[str, Plan],
         answers: Answers,
         workspace: dg.ResourceParam[Workspace],
     ) -> PartitionStream:
-        return PartitionStream(_scores(context, plan, answers, workspace))
+        return PartitionStream(_scores(context, config, plan, answers, workspace))
 
     return scores
 
 
 def _scores(
-    context: dg.AssetExecutionContext, plans: dict[str, Plan], answers: Answers, workspace: Workspace
+    context: dg.AssetExecutionContext,
+    config: ScoresConfig,
+    plans: dict[str, Plan],
+    answers: Answers,
+    workspace: Workspace,
 ) -> Outputs:
     partitions = sorted(str(key) for key in context.partition_keys)
     for candidate, shards in groupby(partitions, key=lambda partition: split(partition)[0]):
-        with scorer_of(workspace, plans[candidate]) as scorer:
+        with scorer_of(workspace, plans[candidate], verdict_cache=config.verdict_cache) as scorer:
             for partition in shards:
                 records = score_shard(
                     workspace,
@@ -66,9 +84,13 @@ def _shard(context: dg.AssetExecutionContext, partition: str, scored: Iterator[S
     counts: Counter[str] = Counter()
     samples = Samples[ScoreRecord]()
 
+    kept = 0
+
     def counted() -> Iterator[ScoreRecord]:
+        nonlocal kept
         for score in scored:
             counts[score.outcome] += 1
+            kept += score.cached
             yield score
 
     def metadata() -> Mapping[str, Any]:
@@ -77,6 +99,7 @@ def _shard(context: dg.AssetExecutionContext, partition: str, scored: Iterator[S
             "scored": total,
             **{outcome: counts[outcome] for outcome in ("correct", "incorrect", "not_attempted")},
             "judge_errors": counts["judge_error"],
+            "kept_verdicts": kept,
             "failures": samples.table(
                 samples.bad, id=lambda r: r.id, outcome=lambda r: r.outcome, reason=lambda r: r.reason
             ),

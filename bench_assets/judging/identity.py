@@ -51,5 +51,5 @@ def _identity(
 
 
 def verdict_key(identity: JudgeIdentity, *, question: str, golden: str | list[str], answer: str) -> str:
-    """Return the key of a verdict: 64 hex digits over the judge's identity and the three texts, exactly as they are."""
-    return digest({"judge": identity.digest, "question": question, "golden": golden, "answer": answer})
+    """Return the key of a verdict: the judge's digest, `/`, and 64 hex digits over the three texts as they are."""
+    return f"{identity.digest}/{digest({'question': question, 'golden': golden, 'answer': answer})}"

@@ -1,5 +1,6 @@
 """Verdicts that are kept: an unchanged answer is never paid for twice, and cannot flip between two runs."""
 
+from concurrent.futures import Future
 from threading import Lock
 from typing import Protocol
 
@@ -13,10 +14,13 @@ class VerdictStore(Protocol):
     """
 
     def get(self, key: str) -> Verdict | None:
-        """Return the verdict under `key`; None where there is none."""
+        """Return the verdict under `key`, without waiting for anything slow; None where there is none."""
 
-    def put(self, key: str, verdict: Verdict) -> None:
-        """Keep `verdict`. Raises StorageFailed when it could not be kept."""
+    def put(self, key: str, verdict: Verdict) -> "Future[None]":
+        """Take `verdict` on, without waiting. The result is there when it is kept for good.
+
+        The result is a StorageFailed when it could not be kept.
+        """
 
 
 class MemoryVerdicts:
@@ -34,7 +38,10 @@ class MemoryVerdicts:
         with self._lock:
             return self._verdicts.get(key)
 
-    def put(self, key: str, verdict: Verdict) -> None:
+    def put(self, key: str, verdict: Verdict) -> "Future[None]":
         """Keep `verdict`."""
         with self._lock:
             self._verdicts[key] = verdict
+        kept: Future[None] = Future()
+        kept.set_result(None)
+        return kept

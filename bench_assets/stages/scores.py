@@ -1,13 +1,14 @@
 """Step 4: the scores."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.plan import Plan
 from bench_assets.contracts.score import ScoreRecord
 from bench_assets.errors import StorageFailed
+from bench_assets.judging.kept.stored import StoredVerdicts
 from bench_assets.judging.scorer import Scorer, open_scorer, score_answers
 from bench_assets.judging.settings import EffectiveJudge, effective_judge
 from bench_assets.planning.questions import shard_size
@@ -21,9 +22,19 @@ def judge_of(workspace: Workspace, plan: Plan) -> EffectiveJudge:
     return effective_judge(plan.judge, environ=workspace.environ, need_key=False)
 
 
-def scorer_of(workspace: Workspace, plan: Plan) -> AbstractContextManager[Scorer]:
-    """Open the judge in force for a plan. Raises InvalidJudge when it cannot judge, for instance without its key."""
-    return open_scorer(effective_judge(plan.judge, environ=workspace.environ))
+@contextmanager
+def scorer_of(workspace: Workspace, plan: Plan, *, verdict_cache: bool = True) -> Iterator[Scorer]:
+    """Open the scorer of a plan for as long as the block lasts. Raises InvalidJudge when it cannot judge.
+
+    With `verdict_cache` an LLM judge's verdicts are kept in `<root>/verdicts/` and found there again; without it every
+    answer is judged anew and nothing is kept, which shows how much the judge itself wavers.
+    """
+    judge = effective_judge(plan.judge, environ=workspace.environ)
+    with ExitStack() as opened:
+        verdicts = None
+        if verdict_cache and judge.endpoint is not None:
+            verdicts = opened.enter_context(StoredVerdicts(workspace.store))
+        yield opened.enter_context(open_scorer(judge, verdicts=verdicts))
 
 
 def score_shard(

@@ -43,9 +43,7 @@ class LlmScorer(Scorer):
         most = max(32, AHEAD * self._spec.concurrency)
         try:
             for item in items:
-                if loop.is_closed():
-                    raise JudgeFailed(CLOSED)
-                ahead.append((item, asyncio.run_coroutine_threadsafe(self._judged(item), loop)))
+                ahead.append((item, self._begun(item, loop)))
                 while ahead and (len(ahead) >= most or ahead[0][1].done()):
                     first, verdict = ahead.popleft()
                     yield first, self._result(verdict)
@@ -95,6 +93,21 @@ class LlmScorer(Scorer):
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._judge.close()
 
+    def _begun(self, item: JudgeItem, loop: asyncio.AbstractEventLoop) -> "Future[Verdict]":
+        if self._verdicts is not None:
+            # A kept verdict needs no task: ten thousand of them are a matter of a second.
+            kept = self._verdicts.get(self._key(item))
+            if kept is not None:
+                done: Future[Verdict] = Future()
+                done.set_result(_kept(kept))
+                return done
+        if loop.is_closed():
+            raise JudgeFailed(CLOSED)
+        return asyncio.run_coroutine_threadsafe(self._judged(item), loop)
+
+    def _key(self, item: JudgeItem) -> str:
+        return verdict_key(self.identity, question=item.question, golden=item.golden, answer=item.answer)
+
     def _result(self, verdict: "Future[Verdict]") -> Verdict:
         """Wait for a verdict; its own time limits end the wait, and so does the end of the thread that makes it."""
         while True:
@@ -111,7 +124,7 @@ class LlmScorer(Scorer):
     async def _judged(self, item: JudgeItem) -> Verdict:
         if self._verdicts is None:
             return await self._asked(item)
-        key = verdict_key(self.identity, question=item.question, golden=item.golden, answer=item.answer)
+        key = self._key(item)
         # The same content twice at once is one judgement: paid once, and the same for both.
         task = self._under_way.get(key)
         if task is not None:
@@ -126,12 +139,12 @@ class LlmScorer(Scorer):
             task.exception()  # seen, so that asyncio does not complain when nobody waits for it any more
 
     async def _looked_up(self, key: str, item: JudgeItem, verdicts: VerdictStore) -> Verdict:
-        kept = await asyncio.to_thread(verdicts.get, key)
+        kept = verdicts.get(key)
         if kept is not None:
             return _kept(kept)
         verdict = await self._asked(item)
-        if verdict.label is not None:
-            await asyncio.to_thread(verdicts.put, key, verdict)
+        if verdict.label is not None:  # nobody is told of a verdict that a power cut could take back
+            await asyncio.wrap_future(verdicts.put(key, verdict))
         return verdict
 
     async def _asked(self, item: JudgeItem) -> Verdict:
