@@ -86,7 +86,7 @@ class Asking:
             self._expire_starts(now)
             if self._stop.count:
                 if self._is_stopped(now):
-                    return False
+                    return not self._flights.count and self._backlog.is_empty()
             else:
                 self._hand_out(now)
                 if not self._flights.count and self._backlog.is_empty():
@@ -119,7 +119,7 @@ class Asking:
             for worker in list(self._pool.workers):
                 self._feed(worker, now)
         while self._pool.may_grow(now):
-            free = (worker.capacity - len(worker.flights) for worker in self._pool.workers if not worker.alone)
+            free = (one.capacity - len(one.flights) for one in self._pool.workers if one.company is None)
             room = sum(free)
             if self._backlog.waiting(now, enough=room + 1) <= room:
                 break
@@ -129,12 +129,12 @@ class Asking:
         if not worker.ready or self._stop.count:
             return
         fed = False
-        while len(worker.flights) < worker.capacity and not worker.alone and now >= self._next_hand_out:
+        while len(worker.flights) < (worker.company or worker.capacity) and now >= self._next_hand_out:
             if self._policy.questions_per_worker is not None and worker.asked >= self._policy.questions_per_worker:
                 if not worker.flights:
                     self._pool.end(worker, fault=UNNEEDED, gently=True)
                 break
-            task = self._backlog.take(now, idle=not worker.flights)
+            task = self._backlog.take(now, idle=not worker.flights, company=worker.company)
             if task is None:
                 break
             self._ask(worker, task, now)
@@ -185,6 +185,8 @@ class Asking:
             self._pool.end(worker, fault=error_of(message))
 
     def _expire_starts(self, now: float) -> None:
+        if not self._pool.starting:
+            return
         limit = self._policy.worker_ready_timeout_sec
         setting = f"worker_ready_timeout_sec={limit:g}"
         for worker in [one for one in self._pool.starting if now >= one.started + limit]:

@@ -37,6 +37,7 @@ class Engine:
         *,
         policy: ExecutionPolicy,
         on_event: Callable[[Progress], None] | None = None,
+        on_agent: Callable[[AgentIdentity], None] | None = None,
         stop_grace_sec: float = 10.0,
     ) -> None:
         """Start nothing yet: workers start with the first open execution.
@@ -46,6 +47,8 @@ class Engine:
             policy: how hard, how long and how often they are asked.
             on_event: called with counts up to ten times a second from within `run`, and at its end. What it raises ends
                 the run.
+            on_agent: called once, when the first worker is ready and before it is asked anything. What it raises ends
+                the run.
             stop_grace_sec: seconds that questions in flight get after `stop`.
         """
         self.agent: AgentIdentity | None = None
@@ -53,6 +56,7 @@ class Engine:
         self._launch = launch
         self._policy = policy
         self._on_event = on_event
+        self._on_agent = on_agent
         self._stop_grace_sec = stop_grace_sec
         self._stop = StopRequest()
         self._selector = selectors.DefaultSelector()
@@ -139,6 +143,8 @@ class Engine:
     def _note_agent(self, agent: AgentIdentity) -> None:
         if self.agent is None:
             self.agent = agent
+            if self._on_agent is not None:
+                self._on_agent(agent)
         elif agent != self.agent and not self._agent_changed:
             self._agent_changed = True
             logger.warning(

@@ -39,7 +39,7 @@ class Flights:
         flight = Flight(task, worker, started=now, deadline=now + self._policy.timeout_sec)
         worker.asked += 1
         worker.flights[worker.asked] = flight
-        worker.alone = task.alone
+        worker.company = task.company
         self._in_order.append(flight)
         self.count += 1
         self._tally.attempts += 1
@@ -87,8 +87,8 @@ class Flights:
             self._fail(flights[0], fault, now=worker.ended_at)
         elif flights:
             logger.warning(
-                "Worker %s ended with %d questions in flight. They are asked again one by one, to find out which of "
-                "them does that.",
+                "Worker %s ended with %d questions in flight. They are asked again in smaller groups, to find out "
+                "which of them does that.",
                 worker.name,
                 len(flights),
             )
@@ -96,8 +96,9 @@ class Flights:
 
     def _land(self, flight: Flight) -> None:
         flight.over = True
-        flight.worker.alone = False
         self.count -= 1
+        if not flight.worker.flights:
+            flight.worker.company = None
 
     def _fail(self, flight: Flight, error: ErrorInfo, *, now: float) -> None:
         record = failed(flight, redacted(error, self._pool.redact), policy=self._policy, now=now)

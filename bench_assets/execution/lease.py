@@ -8,10 +8,10 @@ import secrets
 import socket
 import threading
 import time
-from pathlib import Path
 from typing import Any, Protocol
 
 from bench_assets.errors import ObjectMissing, ShardBusy, StorageFailed
+from bench_assets.execution.process_identity import is_gone, is_local, this_process
 
 logger = logging.getLogger(__name__)
 
@@ -51,8 +51,7 @@ class Lease:
             "owner": secrets.token_hex(8),
             "host": socket.gethostname(),
             "pid": os.getpid(),
-            "process": _process(os.getpid()),
-            "machine": _machine(),
+            "process": this_process(),
         }
         self._beat = 0
         self._lost: str | None = None
@@ -84,10 +83,10 @@ class Lease:
             found = self._read()
             if found is None:  # released a moment ago
                 continue
-            if _is_gone(found) or time.monotonic() >= limit:
+            if is_gone(found.get("process")) or time.monotonic() >= limit:
                 self._store.delete(self._key)
                 continue
-            if _is_local(found) or (seen is not None and found != seen):
+            if is_local(found.get("process")) or (seen is not None and found != seen):
                 raise ShardBusy(
                     f"{self._shard} was to be opened, but {_named(found)} works on it (its lease is `{self._key}`). "
                     "Wait until it is done, or stop it; what it finished is kept."
@@ -125,32 +124,3 @@ class Lease:
 
 def _named(found: dict[str, Any]) -> str:
     return f"process `{found.get('pid')}` on `{found.get('host')}`"
-
-
-def _is_local(found: dict[str, Any]) -> bool:
-    """Return whether the owner is, or was, a process that we can see."""
-    machine = found.get("machine")
-    return machine is not None and machine == _machine() and isinstance(found.get("pid"), int)
-
-
-def _is_gone(found: dict[str, Any]) -> bool:
-    return _is_local(found) and _process(found["pid"]) != found.get("process")
-
-
-def _machine() -> str | None:
-    """Return a name for this machine since it booted and for what we see of its processes; None without /proc."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return f"{boot} {os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 the link's text is no path
-    except OSError:
-        return None
-
-
-def _process(pid: int) -> str | None:
-    """Return a text that no other process of this machine has had or will have under `pid`; None when it is gone."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    state, *fields = stat[stat.rindex(")") + 2 :].split()
-    return None if state in "ZX" else f"{pid} {fields[18]}"

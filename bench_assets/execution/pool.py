@@ -12,6 +12,7 @@ from bench_assets.contracts.benchmark import ExecutionPolicy
 from bench_assets.errors import WorkerFailed
 from bench_assets.execution.launch import WorkerLaunch
 from bench_assets.execution.messages import redacted
+from bench_assets.execution.orphans import sweep_orphans
 from bench_assets.execution.worker_log import LogDrain
 from bench_assets.execution.worker_process import WorkerEnd, WorkerProcess
 from bench_assets.redaction import Redactor
@@ -81,6 +82,8 @@ class WorkerPool:
 
     def start(self, *, shard: str, now: float) -> None:
         """Start a worker; it is in `workers`, and not ready. Raises WorkerFailed when there is no such program."""
+        if not self.starts:
+            sweep_orphans()
         log, self._last_number = self._drain.new_log(shard=shard, number=self._last_number + 1)
         try:
             worker = WorkerProcess(self._launch, log=log, drain=self._drain, redact=self.redact, now=now)
@@ -100,6 +103,12 @@ class WorkerPool:
         """Note that a worker can be asked."""
         worker.ready = True
         self.starting.remove(worker)
+        if not concurrent and self._policy.concurrency > 1 and not self._ever_ready:
+            logger.warning(
+                "`concurrency: %d` has no effect: the adapter's `run` is not async, so each worker is asked one thing "
+                "at a time. Raise `parallelism` instead.",
+                self._policy.concurrency,
+            )
         worker.concurrent = concurrent
         worker.capacity = self._policy.concurrency if concurrent else 1
         self._ever_ready = True

@@ -16,6 +16,8 @@ from bench_assets.contracts.answer import ErrorInfo
 from bench_assets.execution.attempts import Flight
 from bench_assets.execution.launch import WorkerLaunch
 from bench_assets.execution.messages import LARGEST_MESSAGE, SHUTDOWN, ProtocolViolation
+from bench_assets.execution.orphans import FOLDER
+from bench_assets.execution.process_identity import this_process
 from bench_assets.execution.process_tree import end_tree
 from bench_assets.execution.worker_log import LogDrain, WorkerLog
 
@@ -61,8 +63,8 @@ class WorkerProcess:
         """True while its pipe takes no more, and the rest waits here."""
         self.capacity = 1
         """Questions that may be in flight here."""
-        self.alone = False
-        """True while it works on a task that must not share it."""
+        self.company: int | None = None
+        """So many may be in flight while it works on suspects; None when it does not."""
         self.flights: dict[int, Flight] = {}
         """What is in flight, by request id."""
         self.asked = 0
@@ -74,11 +76,11 @@ class WorkerProcess:
         self.fault: ErrorInfo | None = None
         """Why we ended it; None where it ended by itself, or was only not needed any more."""
         self._log_ipc = launch.log_ipc
-        self._mark = secrets.token_hex(16)
+        self._mark = f"{this_process()}-{secrets.token_hex(8)}"
         self._rest = bytearray()
         self._outgoing = bytearray()
         # Empty and far from any project: a file called json.py beside somebody's code must not become the agent's.
-        self._scratch = Path(tempfile.mkdtemp(prefix="bench-worker-"))
+        self._scratch = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{this_process()}-"))
         read_end, write_end = os.pipe()
         try:
             self.process = subprocess.Popen(

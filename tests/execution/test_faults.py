@@ -191,9 +191,29 @@ def test_a_question_that_ends_its_worker_takes_no_attempt_from_those_beside_it(b
                 return question
     """)
     questions = [*(f"a{number}" for number in range(20)), "poison", *(f"b{number}" for number in range(20))]
-    settled = bench.ask(*questions, concurrency=8, retries=1)
-    assert settled.pop("poison").error.kind == "crash"
+    settled = bench.ask(*questions, concurrency=16, retries=1)
+    poison = settled.pop("poison")
+    assert (poison.error.kind, poison.attempt) == ("crash", 2)
     assert all(record.answer == question and record.attempt == 1 for question, record in settled.items())
+    assert bench.result.worker_starts <= 6
+
+
+def test_questions_that_are_only_too_many_together_are_answered_in_smaller_groups(bench):
+    bench.adapter("""
+        class Agent:
+            together = 0
+            async def run(self, question):
+                Agent.together += 1
+                if Agent.together > 5: os._exit(1)
+                await asyncio.sleep(0.3)
+                Agent.together -= 1
+                return question
+    """)
+    started = time.monotonic()
+    questions = [f"q{number}" for number in range(16)]
+    settled = bench.ask(*questions, concurrency=16)
+    assert all(record.answer == question and record.attempt == 1 for question, record in settled.items())
+    assert time.monotonic() - started < 16 * 0.3
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 from bench_assets.errors import Interrupted
 from bench_assets.execution.journal import read_settled
+from bench_assets.execution.process_identity import this_process
 from tests.execution.conftest import execution, processes_with, wait_for
 
 SLOW = """
@@ -192,6 +193,36 @@ def test_a_killed_orchestrator_leaves_no_process_behind(bench):
     wait_for(lambda: not processes_with(bench.tag))
     assert time.monotonic() - killed < 5
     assert not any(Path(folder).exists() for folder in bench.lines("folders"))
+
+
+def test_what_escaped_even_a_killed_keeper_is_ended_by_the_next_engine(bench, monkeypatch):
+    temporary = bench.folder / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    machine, _, born = this_process().split("-")
+    gone = f"{machine}-{ended.pid}-{born}"
+    owners = {"gone": f"{gone}-a", "ours": f"{this_process()}-b", "another container's": f"abc-{ended.pid}-1-c"}
+    processes = {
+        name: subprocess.Popen(["sleep", "600"], env={"BENCH_WORKER": mark, "TEST_TAG": bench.tag})
+        for name, mark in owners.items()
+    }
+    for mark in owners.values():
+        (temporary / f"bench-worker-{mark}").mkdir()
+    bench.adapter(SLOW)
+    bench.ask("a")
+    try:
+        assert processes["gone"].wait(10) == -signal.SIGKILL
+        assert processes["ours"].poll() is None
+        assert processes["another container's"].poll() is None
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.wait()
+    assert sorted(folder.name for folder in temporary.iterdir()) == sorted(
+        f"bench-worker-{mark}" for name, mark in owners.items() if name != "gone"
+    )
 
 
 def test_nothing_settled_is_lost_however_often_the_orchestrator_is_killed(bench):

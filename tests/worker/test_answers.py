@@ -158,6 +158,24 @@ def test_the_agent_and_its_children_find_nothing_to_read(ready):
     assert worker.ask("cat")["answer"] == "b''"
 
 
+def test_a_fork_of_a_fork_keeps_its_own_descriptors(ready):
+    worker = ready("""
+        import os
+        class Agent:
+            def run(self, question):
+                pid = os.fork()
+                if pid == 0:
+                    mine = [os.open("/dev/null", os.O_RDONLY) for _ in range(200)]
+                    again = os.fork()
+                    if again == 0:
+                        [os.fstat(number) for number in mine]
+                        os._exit(0)
+                    os._exit(os.waitpid(again, 0)[1] != 0)
+                return str(os.waitpid(pid, 0)[1])
+    """)
+    assert worker.ask("q")["answer"] == "0"
+
+
 @pytest.mark.parametrize("way", ["fork", "multiprocessing"])
 def test_a_fork_of_the_agent_cannot_answer_in_its_name(ready, way):
     worker = ready(f"""

@@ -46,8 +46,10 @@ class Channel:
         os.register_at_fork(after_in_child=self.close)
 
     def close(self) -> None:
-        """Close both descriptors."""
-        for descriptor in (self.source, self.sink):
+        """Close both descriptors; a second call does nothing, as their numbers may mean something else by then."""
+        descriptors = () if self.source < 0 else (self.source, self.sink)
+        self.source = self.sink = -1
+        for descriptor in descriptors:
             os.close(descriptor)
 
     def send(self, message: dict[str, Any]) -> None:
