@@ -25,7 +25,8 @@ def add(
 ) -> None:
     """Register AGENT: `name@ref` or `name@ref~variant` of agents.yaml, or any source."""
     from bench_assets.cli.agents import name_agent
-    from bench_assets.cli.instance import open_instance, open_project
+    from bench_assets.cli.instance import open_instance
+    from bench_assets.cli.project import open_project
 
     workspace = open_project()
     named = name_agent(
@@ -48,7 +49,8 @@ def add(
 @candidates.command("list")
 def list_() -> None:
     """List the registered candidates, one a line."""
-    from bench_assets.cli.instance import open_instance, open_project
+    from bench_assets.cli.instance import open_instance
+    from bench_assets.cli.project import open_project
 
     with open_instance(open_project().project) as instance:
         for candidate in sorted(instance.get_dynamic_partitions("candidates")):
@@ -59,7 +61,8 @@ def list_() -> None:
 @click.argument("candidate")
 def remove(candidate: str) -> None:
     """Take CANDIDATE off the list. Its results stay where they are."""
-    from bench_assets.cli.instance import open_instance, open_project
+    from bench_assets.cli.instance import open_instance
+    from bench_assets.cli.project import open_project
     from bench_assets.errors import InvalidAgent
 
     workspace = open_project()

@@ -17,20 +17,23 @@ from dagster._core.storage.tags import (
 
 from bench_assets.catalog.benchmarks import Benchmark, find_benchmark
 from bench_assets.cli.agents import NamedAgent, name_agent
-from bench_assets.cli.instance import open_instance, open_project
+from bench_assets.cli.instance import open_instance
 from bench_assets.cli.outcome import Result, show
+from bench_assets.cli.project import open_project
 from bench_assets.contracts.plan import Plan
 from bench_assets.contracts.run import FinishedRun
 from bench_assets.definitions import build_definitions
 from bench_assets.defs.partitions import asset_key
 from bench_assets.errors import BenchError, Interrupted, InvalidInput
 from bench_assets.judging.settings import effective_judge
+from bench_assets.planning.only import Only
 from bench_assets.planning.settings import RunSettings
 from bench_assets.resources.failures import BenchFailure
 from bench_assets.stages.benchmark import check_benchmark
+from bench_assets.stages.checkpoints import settled_answers
 from bench_assets.stages.plan import current_plan
-from bench_assets.stages.records import AnswerFile, record_key
-from bench_assets.stages.summary import keep_unjudged
+from bench_assets.stages.records import record_key
+from bench_assets.stages.summary import keep_unfinished
 from bench_assets.stages.workspace import Workspace
 from bench_assets.storage.bundle import RunBundle
 
@@ -63,6 +66,8 @@ class Request:
     checkpoint_dir: str | None = None
     checkpoint_flush_every: int | None = None
     resume: bool = False
+    reuse_answers: bool = False
+    only: str | None = None
     skip_judge: bool = False
     no_verdict_cache: bool = False
     output_dir: Path | None = None
@@ -83,6 +88,9 @@ class Request:
             "min_start_interval_sec": self.min_start_interval,
             "env_overrides": self._variables(),
         }
+        if self.only is not None:
+            Only(self.only)
+            values["resume"] = True
         return RunSettings.from_json(values, source="the command line")
 
     def _variables(self) -> dict[str, str]:
@@ -184,7 +192,8 @@ class Evaluation:
                 },
             )
             if request.skip_judge:
-                keep_unjudged(self._workspace, plan, answers=self._answers())
+                answers = settled_answers(self._workspace, plan, self._benchmark)
+                keep_unfinished(self._workspace, plan, answers=answers, status="checkpoint")
                 return Result(plan, self._workspace.store.url(f"runs/{plan.run_id}"))
             self._materialize(
                 [self._key("summary"), self._key("result_rows")], {PARTITION_NAME_TAG: self._candidate}, {}
@@ -241,11 +250,3 @@ class Evaluation:
     def _stored(self, name: str) -> Any:
         key = record_key(self._folder(name), partition=self._candidate, suffix=".json")
         return json.loads(self._workspace.store.read(key))
-
-    def _answers(self) -> dict[str, AnswerFile]:
-        partitions = [f"{self._candidate}|{shard}" for shard in self._benchmark.spec.shard_names]
-        folder = self._folder("answers")
-        return {
-            partition: AnswerFile(self._workspace.store, record_key(folder, partition=partition, suffix=".jsonl"))
-            for partition in partitions
-        }

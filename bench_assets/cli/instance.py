@@ -1,15 +1,12 @@
-"""Opens the project and its Dagster instance."""
+"""Opens the Dagster instance of a project."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import dagster as dg
 
 from bench_assets.catalog.project import Project
-from bench_assets.cli.progress import open_reporter
-from bench_assets.stages.workspace import Workspace
 
 SETTINGS = """\
 # Dagster's settings for this project: everything below this folder, no telemetry, no welcome dialog.
@@ -18,12 +15,6 @@ telemetry:
 nux:
   enabled: false
 """
-
-
-def open_project() -> Workspace:
-    """Open the project of the current folder, reporting to standard error."""
-    project = Project.find(os.environ, cwd=Path.cwd())
-    return Workspace(project=project, environ=dict(os.environ), reporter=open_reporter())
 
 
 @contextmanager

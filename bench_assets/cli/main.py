@@ -13,12 +13,14 @@ from bench_assets import __version__
 
 COMMANDS = {
     "run": "bench_assets.cli.run:run",
+    "status": "bench_assets.cli.status:status",
     "benchmarks": "bench_assets.cli.benchmarks:benchmarks",
     "validate": "bench_assets.cli.benchmarks:validate",
     "candidates": "bench_assets.cli.candidates:candidates",
 }
 SUMMARIES = {
     "run": "Benchmark one agent: ask, judge, sum up, store.",
+    "status": "Tell how far a run has come.",
     "benchmarks": "List the benchmarks of this project.",
     "validate": "Check a benchmark's spec and every row of its dataset.",
     "candidates": "Register agents' versions for the UI and for `dagster asset materialize`.",

@@ -34,6 +34,12 @@ OPTIONS = [
     click.option("--checkpoint-dir", help="Where settled answers go as they settle: a folder or s3://bucket/prefix."),
     click.option("--checkpoint-flush-every", type=int, help="On S3: settled answers a checkpoint object."),
     click.option("--resume", is_flag=True, help="Go on with this candidate's current run instead of a new one."),
+    click.option("--reuse-answers", is_flag=True, help="A new run that takes over the answers to equal executions."),
+    click.option(
+        "--only",
+        metavar="WHAT",
+        help="Resume, doing again only: errored[:kind], missing, changed, unscored or judge_error.",
+    ),
     click.option("--skip-judge", is_flag=True, help="Keep the answers, judge later."),
     click.option("--no-verdict-cache", is_flag=True, help="Judge every answer anew, also unchanged ones."),
     click.option("--output-dir", type=click.Path(path_type=Path), help="Also put <run_id>/ with the final files here."),

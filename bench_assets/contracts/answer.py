@@ -87,6 +87,8 @@ class SettledExecution(Record):
     """Whatever else the adapter reported; None where it reported nothing."""
     trajectory: JsonValue = None
     """The steps that led to the answer, as the adapter reported them; None where it reported none."""
+    reused_from: str | None = None
+    """The run_id that this answer was first given in; None where it was this run."""
 
 
 class AnswerRecord(SettledExecution):
@@ -96,8 +98,6 @@ class AnswerRecord(SettledExecution):
     """The run it belongs to; None in records that were made outside a run."""
     question: str
     golden: str | list[str]
-    reused_from: str | None = None
-    """The run_id that this answer was first given in; None where it was this run."""
 
 
 class OpenExecution(Record):

@@ -5,11 +5,16 @@ from typing import Literal
 from pydantic import Field
 
 from bench_assets.contracts.base import JsonValue, Record, VersionedRecord, digest
-from bench_assets.contracts.benchmark import ExecutionPolicy, JudgeSpec
+from bench_assets.contracts.benchmark import ExecutionPolicy
 from bench_assets.contracts.environment import EnvironmentRecord
+from bench_assets.contracts.judge import JudgeSpec
 
 PACE = ("parallelism", "concurrency", "min_start_interval_sec", "checkpoint_flush_every", "worker_ready_timeout_sec")
 """Parts of the policy that change how fast a run goes, not what it is: a resume may change them."""
+
+
+BESIDES = ("created_at", "dagster_run_id", "description", "resume", "reuse_from", "checkpoint_dir", "spec_digest")
+"""Fields of a plan that decide nothing: where it came from, and a digest of what stands in other fields."""
 
 
 class Selection(Record):
@@ -78,12 +83,14 @@ class Plan(VersionedRecord):
     checkpoint_dir: str | None = None
     """Where the journal goes; None means `<root>/checkpoints`."""
     resume: bool = False
-    """True when the person asked to go on with this run_id."""
+    """True when the person asked to go on with the run before it."""
+    reuse_from: str | None = None
+    """The run whose answers are taken over where the execution is the same; None takes none over."""
 
     def identity_fields(self) -> dict[str, JsonValue]:
         """Return everything that decides what is asked and how it is scored."""
         fields = self.to_json()
-        for name in ("created_at", "dagster_run_id", "description", "resume", "checkpoint_dir"):
+        for name in BESIDES:
             del fields[name]
         for name in ("built_at", "build_seconds", "candidate"):
             del fields["environment"][name]

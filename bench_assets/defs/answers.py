@@ -12,13 +12,22 @@ from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.plan import Plan
 from bench_assets.defs.partitions import benchmark_asset, grid, split
 from bench_assets.io_managers.records import Outputs, PartitionOutput, PartitionStream
+from bench_assets.planning.only import Only
 from bench_assets.resources.tables import Samples
 from bench_assets.stages.answers import AnswerStage, ShardCounts
 from bench_assets.stages.workspace import Workspace
 
 
 class AnswersConfig(dg.Config):
-    """How the asking is logged."""
+    """What is asked, and how that is logged."""
+
+    only: str | None = Field(
+        default=None,
+        description=(
+            "What to ask of what has no answer yet: `errored`, `errored:timeout` (or another kind), `missing` or "
+            "`changed`; `unscored` and `judge_error` ask nothing. Default: everything."
+        ),
+    )
 
     log_ipc: bool = Field(default=False, description="Log every message between bench-assets and its workers.")
 
@@ -56,10 +65,12 @@ def _answers(
     benchmark: Benchmark,
 ) -> Outputs:
     partitions = sorted(str(key) for key in context.partition_keys)
+    only = Only(config.only) if config.only else None
     for candidate, shards in groupby(partitions, key=lambda partition: split(partition)[0]):
         plan = plans[candidate]
         given = _given_variables(context, plan)
-        with AnswerStage(workspace, plan, benchmark, env_overrides=given, log_ipc=config.log_ipc) as stage:
+        stage = AnswerStage(workspace, plan, benchmark, env_overrides=given, only=only, log_ipc=config.log_ipc)
+        with stage:
             for partition in shards:
                 yield _shard(context, stage, partition)
 
@@ -75,6 +86,7 @@ def _shard(context: dg.AssetExecutionContext, stage: AnswerStage, partition: str
             "errors": counts.errors,
             "asked": counts.asked,
             "reused": counts.reused,
+            "worker_logs": dg.MetadataValue.path(str(stage.logs)),
             "failures": samples.table(
                 samples.bad, id=lambda r: r.id, kind=lambda r: r.error and r.error.kind, error=_message
             ),

@@ -38,7 +38,17 @@ class PlanConfig(dg.Config):
         default=None, description="Where settled answers go as they settle: a folder or s3://bucket/prefix."
     )
     checkpoint_flush_every: int | None = Field(default=None, description="On S3: settled answers a checkpoint object.")
-    resume: bool = Field(default=False, description="Go on with the candidate's current run instead of a new one.")
+    resume: bool = Field(
+        default=False,
+        description=(
+            "Go on with the candidate's current run. Where only the benchmark's rows changed, a new run takes over the "
+            "answers to unchanged questions. Other differences are refused, as they make another run."
+        ),
+    )
+    reuse_answers: bool = Field(
+        default=False,
+        description="Start a new run, and take over the current run's answers where the execution is the same.",
+    )
     description: str = Field(default="", description="Free text, kept in run.json.")
     env_overrides: dict[str, str] = Field(
         default={},

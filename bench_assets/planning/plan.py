@@ -8,11 +8,11 @@ from typing import TypeVar
 from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.catalog.dataset import DatasetFacts, read_questions
 from bench_assets.contracts.agent import AgentSpec, Variant
-from bench_assets.contracts.base import JsonValue, digest
+from bench_assets.contracts.base import digest
 from bench_assets.contracts.benchmark import ExecutionPolicy
 from bench_assets.contracts.environment import EnvironmentRecord
 from bench_assets.contracts.plan import OverriddenVariable, Plan
-from bench_assets.errors import InvalidPlan
+from bench_assets.planning.resuming import resumed
 from bench_assets.planning.selection import select
 from bench_assets.planning.settings import RunSettings
 from bench_assets.planning.variables import expand
@@ -44,17 +44,11 @@ def make_plan(
 ) -> Plan:
     """Decide a run on a benchmark whose rows were checked, which gave `facts`.
 
-    `current` is the candidate's plan so far, which `settings.resume` goes on with; None when there is none. Raises
-    InvalidPlan for settings that make no run, and for a resume whose conditions differ from those of `current`.
+    `current` is the candidate's plan so far, which `settings.resume` and `settings.reuse_answers` go on with; None when
+    there is none. Raises InvalidPlan for settings that make no run, and for a resume that would be another run.
     """
     spec = benchmark.spec
     now = datetime.now(UTC)
-    resumed = current if settings.resume else None
-    if resumed is not None and settings.run_id not in (None, resumed.run_id):
-        raise InvalidPlan(
-            f"run `{settings.run_id}` cannot be resumed: the current run of `{environment.candidate}` on `{spec.id}` "
-            f"is `{resumed.run_id}`. Leave the run_id out to go on with that, or leave `resume` out for a new run."
-        )
     selection = select(
         (question.id for question in read_questions(benchmark)),
         rows=facts.rows,
@@ -64,11 +58,11 @@ def make_plan(
         repetitions=_or(settings.repetitions, spec.repetitions),
     )
     plan = Plan(
-        run_id=resumed.run_id if resumed else settings.run_id or new_run_id(now),
+        run_id=settings.run_id or new_run_id(now),
         candidate=environment.candidate,
         benchmark=spec.id,
         description=settings.description,
-        created_at=resumed.created_at if resumed else timestamp(now),
+        created_at=timestamp(now),
         dataset=spec.dataset,
         dataset_digest=facts.digest,
         spec_digest=benchmark.spec_digest,
@@ -86,38 +80,11 @@ def make_plan(
         checkpoint_dir=settings.checkpoint_dir,
         resume=settings.resume,
     )
-    if resumed is not None and resumed.identity != plan.identity:
-        raise InvalidPlan(
-            f"run `{resumed.run_id}` cannot be resumed, because this would be another run. It differs in: "
-            f"{'; '.join(differences(resumed, plan))}. Leave `resume` out to start a new run."
-        )
-    return plan
-
-
-def differences(old: Plan, new: Plan) -> list[str]:
-    """Return what tells two plans apart, as `field: old → new`, sorted; digests cut to 12 digits."""
-    before, after = _flat(old.identity_fields()), _flat(new.identity_fields())
-    names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    return [f"{name}: {_short(before.get(name))} → {_short(after.get(name))}" for name in names]
-
-
-def _flat(fields: Mapping[str, JsonValue], prefix: str = "") -> dict[str, JsonValue]:
-    flat: dict[str, JsonValue] = {}
-    for name, value in fields.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{name}.")
-        else:
-            flat[prefix + name] = value
-    return flat
-
-
-def _short(value: JsonValue) -> str:
-    if isinstance(value, str) and len(value) == 64:
-        return value[:12]
-    if isinstance(value, list):
-        return f"[{len(value)} items, {digest(value)[:12]}]"
-    text = str(value)
-    return text if len(text) <= 80 else text[:77] + "…"
+    if current is None or not (settings.resume or settings.reuse_answers):
+        return plan
+    if settings.resume:
+        return resumed(plan, current, run_id=settings.run_id)
+    return plan.model_copy(update={"reuse_from": current.run_id})
 
 
 def _policy(defaults: ExecutionPolicy, settings: RunSettings) -> ExecutionPolicy:

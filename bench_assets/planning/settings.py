@@ -27,7 +27,9 @@ class RunSettings(Record):
     checkpoint_dir: str | None = None
     """A folder or `s3://bucket/prefix`; None means `checkpoints/` in the storage."""
     resume: bool = False
-    """Go on with the candidate's current run instead of starting a new one."""
+    """Go on with the candidate's current run. Where only questions or goldens changed, a new run takes its answers."""
+    reuse_answers: bool = False
+    """Start a new run, and take over the current run's answers where the execution is the same."""
     description: str = ""
     env_overrides: dict[VariableName, str] = Field(default_factory=dict, repr=False)
     """Variables of the agent for this run; they win. `${NAME}` is taken from bench-assets' own environment."""

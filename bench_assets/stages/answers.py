@@ -1,6 +1,7 @@
 """Step 3: the answers."""
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,17 +10,22 @@ from typing import Self
 
 from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.answer import AnswerRecord, OpenExecution
-from bench_assets.contracts.base import digest, dump_json
+from bench_assets.contracts.base import clean_json, digest, dump_json
 from bench_assets.contracts.plan import OverriddenVariable, Plan
-from bench_assets.errors import InvalidPlan
-from bench_assets.execution.engine import Engine, Progress
+from bench_assets.errors import Interrupted, InvalidPlan, StorageFailed
+from bench_assets.execution.engine import AgentIdentity, Engine, Progress
 from bench_assets.execution.journal import Journal, open_journal
 from bench_assets.execution.launch import WorkerLaunch, agent_variables
+from bench_assets.planning.only import Only
 from bench_assets.planning.questions import PlannedExecution, planned_executions
 from bench_assets.planning.variables import expand
+from bench_assets.stages.checkpoints import answer_record, checkpoint_place, note_status, settled_answers
 from bench_assets.stages.environment import open_environment
+from bench_assets.stages.reuse import EarlierRun, take_over
 from bench_assets.stages.stopping import stop_on_signal
+from bench_assets.stages.summary import keep_unfinished
 from bench_assets.stages.workspace import Workspace
+from bench_assets.storage.bundle import RunBundle
 
 
 @dataclass
@@ -32,6 +38,8 @@ class ShardCounts:
     asked: int = 0
     answered: int = 0
     errors: int = 0
+    missing: int = 0
+    """Left out on purpose, and never settled."""
 
 
 class AnswerStage:
@@ -44,17 +52,25 @@ class AnswerStage:
         benchmark: Benchmark,
         *,
         env_overrides: Mapping[str, str] | None = None,
+        only: Only | None = None,
         log_ipc: bool = False,
     ) -> None:
-        """`env_overrides` are the values whose digests stand in the plan."""
+        """`env_overrides` are the values whose digests stand in the plan; `only` None asks all that has no answer."""
         self._workspace = workspace
         self._plan = plan
         self._benchmark = benchmark
         self._env_overrides = env_overrides or {}
+        self._only = only
         self._log_ipc = log_ipc
+        self._earlier = EarlierRun(workspace, plan.reuse_from) if plan.reuse_from else None
         self._engine: Engine | None = None
         self._journal: Journal | None = None
         self._advance_from = 0
+
+    @property
+    def logs(self) -> Path:
+        """The folder of what the workers wrote to standard error."""
+        return self._workspace.worker_logs(self._plan.run_id)
 
     def __enter__(self) -> Self:
         """Start nothing yet: workers start with the first question that is open."""
@@ -78,20 +94,11 @@ class AnswerStage:
         planned = list(planned_executions(self._plan, self._benchmark, shard=shard))
         journal = self._journal = self._open_journal(shard)
         try:
-            settled = journal.settled()
-            open_ones = [
-                OpenExecution(
-                    execution_id=item.execution_id,
-                    id=item.question.id,
-                    repetition=item.repetition,
-                    question=item.question.question,
-                    attempts=journal.read(item.execution_id).attempts if item.execution_id in settled else [],
-                )
-                for item in planned
-                if item.execution_id not in settled or settled[item.execution_id].kind != "answered"
-            ]
+            if self._earlier is not None:
+                take_over(self._earlier, journal, planned, shard=shard)
+            open_ones = [self._open(item, journal) for item in planned if self._is_open(item, journal)]
             counts.planned, counts.asked = len(planned), len(open_ones)
-            counts.reused = counts.planned - counts.asked
+            counts.reused = sum(status.kind == "answered" for status in journal.settled().values())
             if open_ones:
                 self._ask(open_ones, journal, shard, counts)
             yield from self._records(planned, journal, counts)
@@ -99,12 +106,31 @@ class AnswerStage:
             self._journal = None
             journal.close()
 
+    def _is_open(self, item: PlannedExecution, journal: Journal) -> bool:
+        status = journal.settled().get(item.execution_id)
+        if status is not None and status.kind == "answered":
+            return False
+        if self._only is None:
+            return True
+        changed = self._earlier is not None and self._earlier.change(item.question) == "question changed"
+        return self._only.asks(settled=status is not None, error=status.cause if status else None, changed=changed)
+
+    @staticmethod
+    def _open(item: PlannedExecution, journal: Journal) -> OpenExecution:
+        settled = item.execution_id in journal.settled()
+        return OpenExecution(
+            execution_id=item.execution_id,
+            id=item.question.id,
+            repetition=item.repetition,
+            question=item.question.question,
+            attempts=journal.read(item.execution_id).attempts if settled else [],
+        )
+
     def _open_journal(self, shard: str) -> Journal:
-        place = self._plan.checkpoint_dir
-        store = self._workspace.store if place is None else self._workspace.open_place(place)
+        store, prefix = checkpoint_place(self._workspace, self._plan)
         return open_journal(
             store,
-            prefix="checkpoints" if place is None else "",
+            prefix=prefix,
             run_id=self._plan.run_id,
             shard=shard,
             flush_every=self._plan.policy.checkpoint_flush_every,
@@ -115,15 +141,23 @@ class AnswerStage:
         engine = self._engine or self._start()
         title = f"asking {self._plan.candidate} on {self._plan.benchmark}, shard {shard}"
         reporter.start(title, total=counts.planned)
-        self._advance_from = counts.reused
+        self._advance_from = counts.planned - counts.asked
         try:
             with stop_on_signal(engine.stop):
                 engine.run(open_ones, journal=journal, shard=shard)
+        except Interrupted:
+            journal.flush()
+            self._keep_interrupted()
+            raise
         finally:
             reporter.finish()
-        if engine.agent is not None:
-            seen = {"describe": engine.agent.describe, "python": engine.agent.python}
-            self._workspace.store.write(f"checkpoints/{self._plan.run_id}/agent.json", dump_json(seen))
+
+    def _keep_interrupted(self) -> None:
+        """Leave a run that says that it was interrupted, with what it has, for whoever looks at it."""
+        note_status(self._workspace, self._plan, "interrupted")
+        if RunBundle(self._workspace.store, self._plan.run_id).summary() is None:  # else its figures still hold
+            answers = settled_answers(self._workspace, self._plan, self._benchmark)
+            keep_unfinished(self._workspace, self._plan, answers=answers, status="interrupted")
 
     def _start(self) -> Engine:
         plan = self._plan
@@ -140,11 +174,26 @@ class AnswerStage:
             ),
             kwargs=plan.kwargs,
             run_id=plan.run_id,
-            log_dir=self._workspace.worker_logs(plan.run_id),
+            log_dir=self.logs,
             log_ipc=self._log_ipc,
         )
-        self._engine = Engine(launch, policy=plan.policy, on_event=self._on_progress)
+        note_status(self._workspace, plan, "checkpoint")
+        self._engine = Engine(launch, policy=plan.policy, on_event=self._on_progress, on_agent=self._on_agent)
         return self._engine
+
+    def _on_agent(self, agent: AgentIdentity) -> None:
+        """Keep what the agent says of itself; refuse to go on when it says something else than before."""
+        key = f"checkpoints/{self._plan.run_id}/agent.json"
+        seen = {"describe": agent.describe, "distribution": agent.distribution, "version": agent.version}
+        if self._workspace.store.create(key, dump_json(seen)):
+            return
+        before = json.loads(self._workspace.store.read(key))
+        if before["describe"] != clean_json(agent.describe):
+            raise InvalidPlan(
+                f"run {self._plan.run_id} cannot go on, because the agent describes itself otherwise than when the run "
+                f"began: {dump_json(before['describe']).decode()} then, {dump_json(agent.describe).decode()} now. "
+                "Materialize `plan` again for a new run."
+            )
 
     def _on_progress(self, progress: Progress) -> None:
         note = f"{progress.errors} errors" if progress.errors else ""
@@ -154,11 +203,17 @@ class AnswerStage:
         self, planned: list[PlannedExecution], journal: Journal, counts: ShardCounts
     ) -> Iterator[AnswerRecord]:
         for item in planned:
+            if item.execution_id not in journal.settled():
+                counts.missing += 1
+                continue
             settled = journal.read(item.execution_id)
             counts.answered += settled.error is None
             counts.errors += settled.error is not None
-            yield AnswerRecord(
-                **dict(settled), run_id=self._plan.run_id, question=item.question.question, golden=item.question.golden
+            yield answer_record(self._plan, item, settled)
+        if counts.missing and self._only is None:
+            raise StorageFailed(
+                f"{counts.missing} of {counts.planned} planned executions were neither answered nor ended in an error. "
+                "This is a fault of bench-assets; materialize `answers` again."
             )
 
 

@@ -11,6 +11,7 @@ from bench_assets.planning.plan import make_plan
 from bench_assets.planning.settings import RunSettings
 from bench_assets.stages.benchmark import check_benchmark
 from bench_assets.stages.records import record_key
+from bench_assets.stages.reuse import keep_plan, preview, read_plan
 from bench_assets.stages.workspace import Workspace
 
 
@@ -41,7 +42,9 @@ def plan_run(
         dagster_run_id=dagster_run_id,
         current=current,
     )
-    _claim(workspace, plan)
+    _claim(workspace, plan, benchmark)
+    if plan.reuse_from is not None:
+        workspace.reporter.say(f"from run {plan.reuse_from}: {preview(workspace, plan, benchmark)}")
     try:
         effective_judge(plan.judge, environ=workspace.environ)
     except InvalidJudge as fault:
@@ -59,15 +62,13 @@ def current_plan(workspace: Workspace, *, benchmark: Benchmark, candidate: str) 
         return None
 
 
-def _claim(workspace: Workspace, plan: Plan) -> None:
+def _claim(workspace: Workspace, plan: Plan, benchmark: Benchmark) -> None:
     """Refuse a run_id that another plan has taken, before anything is spent under it."""
-    key = f"checkpoints/{plan.run_id}/plan.json"
-    mine = plan.identity
-    if workspace.store.create(key, json.dumps({"identity": mine, "candidate": plan.candidate}).encode()):
+    if keep_plan(workspace, plan, benchmark):
         return
-    taken = json.loads(workspace.store.read(key))
-    if taken["identity"] != mine or taken["candidate"] != plan.candidate:
+    taken = read_plan(workspace, plan.run_id)
+    if taken.identity != plan.identity or taken.candidate != plan.candidate:
         raise RunConflict(
-            f"the run_id `{plan.run_id}` is taken by a run of `{taken['candidate']}` that was planned otherwise. "
-            "Choose another run_id, or leave it out for a fresh one."
+            f"the run_id `{plan.run_id}` is taken by a run of `{taken.candidate}` on `{taken.benchmark}`, planned "
+            "otherwise. Choose another run_id, or leave it out for a fresh one."
         )

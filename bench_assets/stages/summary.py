@@ -7,10 +7,11 @@ from itertools import chain
 from bench_assets.analysis.metrics import summarize
 from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.base import JsonValue, dump_json
-from bench_assets.contracts.plan import Plan
+from bench_assets.contracts.plan import Plan, RunStatus
 from bench_assets.contracts.run import FinishedRun, RunRecord
 from bench_assets.contracts.score import JudgeIdentity, ScoreRecord
 from bench_assets.errors import ObjectMissing, StorageFailed
+from bench_assets.stages.checkpoints import note_status
 from bench_assets.stages.provenance import run_record
 from bench_assets.stages.records import RecordFile
 from bench_assets.stages.scores import judge_of, of_run
@@ -39,7 +40,7 @@ def finish_run(
     run = run_record(
         workspace,
         plan,
-        status="finished",
+        status="checkpoint" if summary.outcomes.get("missing") else "finished",
         describe=_describe(workspace, plan),
         judge_identity=_identity(workspace, plan, identities),
         dagster_run_ids=[item for item in (plan.dagster_run_id, dagster_run_id) if item],
@@ -54,23 +55,29 @@ def finish_run(
             "environment.lock": plan.environment.lock.encode(),
         },
     )
+    note_status(workspace, plan, "finished" if not summary.outcomes.get("missing") else "checkpoint")
     return FinishedRun(
         run_id=plan.run_id, candidate=plan.candidate, benchmark=plan.benchmark, folder=bundle.url, summary=summary
     )
 
 
-def keep_unjudged(workspace: Workspace, plan: Plan, *, answers: Shards) -> RunRecord:
-    """Write what there is of a run whose judge is still to come: its answers, its lock and an unfinished run.json."""
+def keep_unfinished(
+    workspace: Workspace, plan: Plan, *, answers: Iterable[AnswerRecord], status: RunStatus
+) -> RunRecord:
+    """Write what there is of a run that was stopped, or whose judge is still to come, without any figure.
+
+    Its answers, its lock, and a run.json that says how it stands. Raises RunConflict when the run is finished already.
+    """
     run = run_record(
         workspace,
         plan,
-        status="checkpoint",
+        status=status,
         describe=_describe(workspace, plan),
         judge_identity=None,
         dagster_run_ids=[plan.dagster_run_id] if plan.dagster_run_id else [],
     )
     files: dict[str, bytes | Iterable[bytes]] = {
-        "answers.jsonl": _lines(answers),
+        "answers.jsonl": (answer.to_line() for answer in answers),
         "environment.lock": plan.environment.lock.encode(),
     }
     RunBundle(workspace.store, plan.run_id).write(run, files)
