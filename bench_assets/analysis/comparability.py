@@ -66,13 +66,13 @@ def _benchmark(baseline: RunRecord, candidate: RunRecord, population: Population
 
 def _population(population: Population) -> Iterator[Difference]:
     lists: tuple[tuple[str, list[str], Weight, str], ...] = (
-        ("removed", population.removed, "blocks", "were asked of the baseline and not of the candidate"),
-        ("edited questions", population.edited_questions, "blocks", "have another text"),
-        ("edited goldens", population.edited_goldens, "blocks", "have another golden"),
-        ("added", population.added, "note", "were asked of the candidate only"),
+        ("removed", population.removed, "blocks", "asked of the baseline and not of the candidate"),
+        ("edited questions", population.edited_questions, "blocks", "with another text"),
+        ("edited goldens", population.edited_goldens, "blocks", "with another golden"),
+        ("added", population.added, "note", "asked of the candidate only"),
     )
     for name, ids, weight, what in lists:
-        message = f"{len(ids)} questions {what}, and are left out: {some(ids)}."
+        message = f"Left out: {len(ids)} question{'' if len(ids) == 1 else 's'} {what} ({some(ids)})."
         yield from _difference("population", name, 0, len(ids), weight=weight, message=message)
     if population.common == 0:
         message = "The runs have no question in common, so nothing can be compared."

@@ -1,6 +1,7 @@
 """The gate's main condition: is the candidate not worse than allowed?"""
 
-from bench_assets.analysis.paired import adjusted_interval
+from bench_assets.analysis.detectable import detectable_drop
+from bench_assets.analysis.paired import adjusted, adjusted_interval
 from bench_assets.analysis.sentences import p_text, points, spread
 from bench_assets.contracts.comparison import Comparison, Effect
 from bench_assets.contracts.gate import CheckStatus, GateCheck
@@ -16,6 +17,23 @@ def gate_interval(effect: Effect, policy: GatePolicy) -> Interval:
     return adjusted_interval(effect.n, effect.delta, effect.stderr, alpha=policy.alpha or 0.05)
 
 
+def detectable_by_gate(effect: Effect, policy: GatePolicy) -> float | None:
+    """Return the smallest true drop that the policy would call NO-GO in 80 of 100 such comparisons.
+
+    None where there is none, and where the policy has no `alpha`.
+    """
+    if policy.alpha is None:
+        return None
+    return detectable_drop(
+        n=effect.n,
+        repetitions=effect.repetitions,
+        discordant=effect.gained + effect.lost,
+        stderr=adjusted(effect.n, effect.delta, effect.stderr)[1],
+        alpha=policy.alpha,
+        margin=policy.max_drop,
+    )
+
+
 def accuracy_check(policy: GatePolicy, comparison: Comparison, *, p_value: float | None) -> GateCheck:
     """Return whether accuracy fell by more than `max_drop`.
 
@@ -29,9 +47,9 @@ def accuracy_check(policy: GatePolicy, comparison: Comparison, *, p_value: float
     blocking = next((one for one in comparison.differences if one.weight == "blocks" and one.area == "scoring"), None)
     if blocking is not None:
         return _check("unknown", f"The difference of {points(effect.delta)} is not one of the agent: other scoring.")
-    status, reason = _judged(effect, policy, p_value)
+    status, reason = drop_status(effect, policy, p_value=p_value)
     for extreme in (comparison.unjudged_against, comparison.unjudged_for):
-        if extreme is not None and _judged(extreme, policy, None)[0] != status:
+        if extreme is not None and drop_status(extreme, policy)[0] != status:
             return _check(
                 "unknown",
                 f"{reason} But it depends on executions that have no verdict: they could make the difference "
@@ -40,7 +58,8 @@ def accuracy_check(policy: GatePolicy, comparison: Comparison, *, p_value: float
     return _check(status, reason)
 
 
-def _judged(effect: Effect, policy: GatePolicy, p_value: float | None) -> tuple[CheckStatus, str]:
+def drop_status(effect: Effect, policy: GatePolicy, *, p_value: float | None = None) -> tuple[CheckStatus, str]:
+    """Return what the policy says of one effect, and why; `p_value` as for `accuracy_check`."""
     allowed = f"{100 * policy.max_drop:.1f} points"
     larger = -effect.delta > policy.max_drop + ROUNDING
     if policy.alpha is None:

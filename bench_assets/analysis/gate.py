@@ -13,8 +13,7 @@ from bench_assets.analysis.conditions import (
     latency_check,
     must_pass_check,
 )
-from bench_assets.analysis.detectable import detectable_drop
-from bench_assets.analysis.drop import accuracy_check, gate_interval
+from bench_assets.analysis.drop import accuracy_check, detectable_by_gate, gate_interval
 from bench_assets.analysis.paired import adjusted
 from bench_assets.analysis.rates import normal_quantile
 from bench_assets.analysis.runs import ObservedRun
@@ -71,7 +70,7 @@ def decide(
         interval=gate_interval(effect, policy) if effect else None,
         p_value=None if effect is None else effect.p_value if p_value is None else p_value,
         n=effect.n if effect else None,
-        detectable_drop=_detectable(effect, policy) if effect else None,
+        detectable_drop=detectable_by_gate(effect, policy) if effect else None,
         questions_needed=_needed(effect, policy, checks) if effect else None,
         policy=policy,
         decided_at=decided_at,
@@ -101,19 +100,6 @@ def _paired_checks(policy: GatePolicy, comparison: Comparison, p_value: float | 
         yield latency_check(comparison, limit=policy.max_latency_ratio)
     if policy.max_cost_ratio is not None:
         yield cost_check(comparison, limit=policy.max_cost_ratio)
-
-
-def _detectable(effect: Effect, policy: GatePolicy) -> float | None:
-    if policy.alpha is None:
-        return None
-    return detectable_drop(
-        n=effect.n,
-        repetitions=effect.repetitions,
-        discordant=effect.gained + effect.lost,
-        stderr=adjusted(effect.n, effect.delta, effect.stderr)[1],
-        alpha=policy.alpha,
-        margin=policy.max_drop,
-    )
 
 
 def _needed(effect: Effect, policy: GatePolicy, checks: list[GateCheck]) -> int | None:

@@ -23,8 +23,12 @@ SEED = 20_240_229
 """Of the bootstrap, fixed: the same two runs give the same interval."""
 
 
-def paired_effect(baseline: Sequence[int], candidate: Sequence[int], *, repetitions: int) -> Effect:
+def paired_effect(
+    baseline: Sequence[int], candidate: Sequence[int], *, repetitions: int, resamples: int = RESAMPLES
+) -> Effect:
     """Return the effect from each common question's number of correct repetitions, in the same order.
+
+    `resamples` is how many times the bootstrap draws.
 
     Raises ValueError without a question, or for lists of different lengths.
     """
@@ -42,7 +46,7 @@ def paired_effect(baseline: Sequence[int], candidate: Sequence[int], *, repetiti
         delta=delta,
         stderr=error,
         interval=adjusted_interval(n, delta, error),
-        bootstrap=bootstrap_interval(steps, repetitions=repetitions),
+        bootstrap=bootstrap_interval(steps, repetitions=repetitions, resamples=resamples),
         gained=sum(step > 0 for step in steps),
         lost=sum(step < 0 for step in steps),
         p_value=exact_p(steps),
