@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bench_assets.catalog.benchmarks import Benchmark
-from bench_assets.contracts.benchmark import JudgeSpec, Question
+from bench_assets.contracts.benchmark import Question
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.errors import InvalidBenchmark
 
 Refuse = Callable[[str], NoReturn]
@@ -32,7 +33,7 @@ class DatasetFacts:
 def check_dataset(benchmark: Benchmark, *, golden_fault: GoldenFault | None = None) -> DatasetFacts:
     """Read every row and return what was found. Raises InvalidBenchmark, with file and line, at the first bad row.
 
-    `golden_fault` says why a golden cannot serve the benchmark's judge, or None; without it goldens are not looked into.
+    `golden_fault` says why a golden cannot serve the judge, or None. Without it goldens are not looked into.
     """
     seen: dict[str, int] = {}
     sha = hashlib.sha256()

@@ -112,7 +112,7 @@ def evaluate(request: Request) -> int:
     check_benchmark(benchmark)
     settings = request.settings()
     if not request.skip_judge:
-        effective_judge(benchmark.spec.judge, environ=workspace.environ)
+        effective_judge(benchmark.spec.judge, environ=workspace.environ, folder=workspace.project.folder)
     named = name_agent(
         workspace.project,
         request.agent,
@@ -187,7 +187,7 @@ class Evaluation:
                     ASSET_PARTITION_RANGE_END_TAG: f"{self._candidate}|{shards[-1]}",
                 },
                 {
-                    self._key("answers"): {"log_ipc": request.log_ipc},
+                    self._key("answers"): {"log_ipc": request.log_ipc, "only": request.only},
                     self._key("scores"): {"verdict_cache": not request.no_verdict_cache},
                 },
             )

@@ -1,87 +1,16 @@
 """`benchmark.yaml` and the rows of `dataset.jsonl`."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field
 
 from bench_assets.contracts.answer import ErrorKind
 from bench_assets.contracts.base import JsonValue, Record
 from bench_assets.contracts.gate_policy import GatePolicy
+from bench_assets.contracts.judge import JudgeSpec
 
 PART = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """A benchmark's name and version become asset key parts and folder names."""
-
-SECRET_ENDINGS = ("api_key", "headers", "token", "password", "secret", "authorization", "credentials")
-"""A judge's setting with such a name belongs into the environment: plans and spec files are kept and shared."""
-
-
-class JudgeSpec(Record):
-    """How answers are scored: a matcher, or an LLM judge.
-
-    Keys that are not named here are allowed for `type: llm` only, and are sent to the endpoint with each request
-    (for instance `top_p`).
-    """
-
-    model_config = ConfigDict(extra="allow")
-
-    type: Literal["exact_match", "contains", "regex", "numeric", "choice", "llm"]
-    """What scores an answer."""
-    ignore_case: bool = True
-    """Matchers: compare case-folded text. `regex` uses it as its flag."""
-    tolerance: float = Field(default=0.0, ge=0)
-    """`numeric`: the largest absolute difference that still counts as equal."""
-    relative_tolerance: float = Field(default=0.0, ge=0)
-    """`numeric`: the largest difference as a share of the golden's size."""
-    choices: str | None = Field(default=None, min_length=2)
-    """`choice`: the letters that can be chosen, for instance `ABCD`; None means A to Z."""
-    provider: str = "openai"
-    """`llm`: the kind of endpoint. `openai` is any endpoint compatible with OpenAI's chat completions."""
-    model: str | None = None
-    """`llm`: the model's name as its endpoint knows it. Required for `llm`."""
-    base_url: str | None = None
-    """`llm`: the endpoint; None means what OPENAI_BASE_URL says, or the provider's own."""
-    api_key_env: str | None = None
-    """`llm`: the *name* of the variable that holds the key; None means the provider's usual one (`OPENAI_API_KEY`).
-
-    The key itself never stands in a spec.
-    """
-    temperature: float | None = Field(default=0.0, ge=0)
-    """`llm`: None sends none, for models that refuse the parameter."""
-    max_tokens: int | None = Field(default=None, gt=0)
-    """`llm`: the most tokens of a verdict; None leaves it to the endpoint."""
-    timeout: float = Field(default=120.0, gt=0)
-    """`llm`: seconds for one request."""
-    retries: int = Field(default=3, ge=0)
-    """`llm`: further requests after one that failed or could not be understood. Being told to wait costs none."""
-    retry_backoff_sec: float = Field(default=0.5, ge=0)
-    """`llm`: pause after the first failed request; it doubles with each further one (at most 30 s), with jitter."""
-    max_wait: float = Field(default=600.0, ge=0)
-    """`llm`: most seconds that one answer may wait in all because the endpoint asked to (429, Retry-After)."""
-    concurrency: int = Field(default=8, ge=1)
-    """`llm`: requests in flight at once."""
-    system_prompt: str | None = None
-    """`llm`: replaces our own instruction; it must ask for JSON with `reason` and `label`."""
-    rubric: str | None = None
-    """`llm`: when each label applies; may hold examples."""
-
-    @model_validator(mode="after")
-    def _complete(self) -> "JudgeSpec":
-        if self.type == "llm" and not self.model:
-            raise ValueError("an `llm` judge needs `model`")
-        extra = sorted(self.model_extra or {})
-        if self.type != "llm" and extra:
-            raise ValueError(f"unknown judge keys for `{self.type}`: {', '.join(extra)}")
-        for name in extra:
-            if name.endswith(SECRET_ENDINGS):
-                raise ValueError(f"`{name}` may hold a secret: give it in BENCH_LLM_JUDGE_KWARGS, not in a benchmark")
-        if "@" in (self.base_url or ""):
-            raise ValueError("`base_url` holds credentials: give it in BENCH_LLM_JUDGE_KWARGS, not in a benchmark")
-        return self
-
-    @property
-    def is_matcher(self) -> bool:
-        """True when scoring needs no model."""
-        return self.type != "llm"
 
 
 class ExecutionPolicy(Record):

@@ -32,10 +32,23 @@ class ScoreError(Record):
 
     Of the reply: `unknown_label`, `wrong_shape`, `ambiguous_label`, `broken_json`, `truncated`, `too_long`,
     `no_content`, `judge_empty:<finish reason>`. Of the call: `http_<status>`, `timeout`, `connection`, `bad_response`.
-    Of a matcher: `bad_golden`, `regex_timeout`.
+    `budget`: a limit of the judge's settings on requests, tokens or money. `no_majority`: the votes did not agree.
+    Of a matcher: `bad_golden`, `regex_timeout`, `matcher_error`, `undecided`.
     """
     message: str
     """One sentence; credentials removed."""
+
+
+class Vote(Record):
+    """One of several judgements of an answer."""
+
+    judge: str
+    """Digest of its judge's identity."""
+    label: Label | None
+    """None when it failed."""
+    reason: str = ""
+    error: ScoreError | None = None
+    """None when there is a label."""
 
 
 class Verdict(Record):
@@ -44,8 +57,14 @@ class Verdict(Record):
     label: Label | None
     """None when there is no verdict."""
     reason: str = ""
+    method: str | None = None
+    """The matcher of a chain that settled it; None where the judge itself did."""
     error: ScoreError | None = None
     """None when there is a verdict."""
+    votes: list[Vote] = Field(default_factory=list)
+    """Every vote, where an answer was judged several times or by a panel; else empty."""
+    flags: list[str] = Field(default_factory=list)
+    """What a person should look at: `reason_contradicts_label`."""
     replies: list[str] = Field(default_factory=list)
     """The judge's replies, raw, in order; empty for matchers."""
     calls: int = 0
@@ -76,5 +95,12 @@ class ScoreRecord(Record):
     cached: bool = False
     """True when the verdict came from an earlier one on the same content."""
     error: ScoreError | None = None
+    votes: list[Vote] = Field(default_factory=list)
+    """Every vote, where an answer was judged several times or by a panel; else empty."""
+    flags: list[str] = Field(default_factory=list)
+    """What a person should look at: `reason_contradicts_label`."""
     replies: list[str] = Field(default_factory=list)
+    calls: int = 0
+    """Requests to the judge made for this score; 0 for a matcher and for a verdict that was kept."""
     usage: dict[str, int] | None = None
+    """Tokens of these requests; None where there were none, or none were reported."""

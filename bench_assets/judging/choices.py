@@ -15,7 +15,7 @@ Only the letters of `choices` count; without it A to Z. Letters of other alphabe
 import re
 import unicodedata
 
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.contracts.outcome import Label
 
 LATIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

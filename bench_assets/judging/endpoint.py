@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from bench_assets.contracts.base import JsonValue
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.errors import InvalidJudge
 from bench_assets.judging.providers import Provider, provider_of
 from bench_assets.redaction import Redactor, redact_url

@@ -1,7 +1,9 @@
 """What makes two verdicts come from the same judge, and two judgements the same."""
 
+from collections.abc import Iterable
+
 from bench_assets.contracts.base import JsonValue, digest
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.contracts.score import JudgeIdentity
 
 SCORER_VERSION = 1
@@ -13,14 +15,36 @@ MATCHER_SETTINGS: dict[str, tuple[str, ...]] = {
     "regex": ("ignore_case",),
     "numeric": ("tolerance", "relative_tolerance"),
     "choice": ("choices",),
+    "token_f1": ("threshold",),
+    "python": ("function",),
 }
-"""The settings that each matcher looks at."""
+"""The settings that each matcher looks at, besides `not_attempted`, which all do."""
 
 
-def matcher_identity(spec: JudgeSpec) -> JudgeIdentity:
-    """Return the identity of a matcher: only the settings that it looks at count."""
-    settings = {name: getattr(spec, name) for name in MATCHER_SETTINGS[spec.type]}
-    return _identity(method=spec.type, settings=settings)
+def matcher_settings(spec: JudgeSpec) -> dict[str, JsonValue]:
+    """Return the settings that a matcher looks at."""
+    names = (*MATCHER_SETTINGS[spec.type], *(["not_attempted"] if spec.not_attempted else []))
+    return {name: getattr(spec, name) for name in names}
+
+
+def matcher_identity(spec: JudgeSpec, *, source: str | None = None) -> JudgeIdentity:
+    """Return the identity of a matcher: only the settings that it looks at count.
+
+    `source` is the digest of the function of `python`; None for the others.
+    """
+    return _identity(method=spec.type, settings=matcher_settings(spec) | ({"source": source} if source else {}))
+
+
+def chain_identity(steps: Iterable[tuple[JudgeIdentity, Iterable[str]]], last: JudgeIdentity) -> JudgeIdentity:
+    """Return the identity of a chain: its matchers with what they settle, then the last scorer's own identity."""
+    first = [{"matcher": step.to_json(), "settles": sorted(settles)} for step, settles in steps]
+    return _identity(
+        method=last.method,
+        provider=last.provider,
+        model=last.model,
+        settings=last.settings | {"first": first},
+        prompt_digest=last.prompt_digest,
+    )
 
 
 def llm_identity(spec: JudgeSpec, *, settings: dict[str, JsonValue], prompt_digest: str) -> JudgeIdentity:
@@ -28,6 +52,13 @@ def llm_identity(spec: JudgeSpec, *, settings: dict[str, JsonValue], prompt_dige
     return _identity(
         method="llm_judge", provider=spec.provider, model=spec.model, settings=settings, prompt_digest=prompt_digest
     )
+
+
+def panel_identity(judges: list[JudgeIdentity]) -> JudgeIdentity:
+    """Return the identity of a panel: its judges' identities. Their order does not matter."""
+    members = sorted((judge.to_json() for judge in judges), key=lambda fields: str(fields["digest"]))
+    models = sorted({judge.model or "" for judge in judges})
+    return _identity(method="llm_panel", model=", ".join(models), settings={"panel": members})
 
 
 def _identity(

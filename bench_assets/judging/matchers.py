@@ -1,9 +1,9 @@
 """The matchers: what a golden and an answer have to share.
 
 All of them take one golden or a list of which any is enough, see text as `bench_assets.judging.text.plain` does, and
-return a label with a reason for a person. An answer of `[]`, `{}`, `""` or `''` is `not_attempted` unless it is what
-the golden says; blank answers never get here. Refusals in words ("I do not know") are `incorrect`: telling them from
-an attempt needs a judge.
+return a label with a reason for a person. An answer that is not correct is `not_attempted` when it is `[]`, `{}`, `""`
+or `''`, or when one of the spec's `not_attempted` expressions is found in it; blank answers never get here. Without
+such expressions refusals in words ("I do not know") are `incorrect`: telling them from an attempt needs a judge.
 
 - `exact_match`: equal as whole texts (`bench_assets.judging.text.comparable`).
 - `contains`: the golden stands in the answer as words of its own: `Paris` is not in `Parisian`, `4` not in `14` or
@@ -11,6 +11,8 @@ an attempt needs a judge.
 - `regex`: the golden is a regular expression that is found somewhere in the answer as it was given.
 - `numeric`: see `numbers.py`.
 - `choice`: see `choices.py`.
+- `token_f1`: see `token_f1.py`.
+- `python`: see `functions.py`; not among the functions here, since it needs a process of its own.
 """
 
 import re
@@ -18,12 +20,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.contracts.outcome import Label
 from bench_assets.errors import InvalidJudge
 from bench_assets.judging.choices import choice, choice_fault
 from bench_assets.judging.numbers import numeric, numeric_fault
 from bench_assets.judging.text import comparable, folded, plain
+from bench_assets.judging.token_f1 import token_f1
 
 Golden = str | list[str]
 
@@ -57,17 +60,27 @@ def search_here(patterns: list[str], text: str, *, ignore_case: bool) -> tuple[i
 
 
 def match(golden: Golden, answer: str, spec: JudgeSpec, *, search: Search = search_here) -> Match:
-    """Return what the matcher of `spec` makes of an answer. Raises InvalidJudge when `spec` is an LLM judge.
+    """Return what the matcher of `spec` makes of an answer.
 
-    `search` is how `regex` searches.
+    `search` is how `regex` searches. Raises InvalidJudge when `spec` is an LLM judge or a function of one's own.
     """
     matcher = MATCHERS.get(spec.type)
     if matcher is None:
-        raise InvalidJudge(f"`{spec.type}` is no matcher; matchers are {', '.join(f'`{name}`' for name in MATCHERS)}.")
+        raise InvalidJudge(f"`{spec.type}` cannot match here; {', '.join(f'`{name}`' for name in MATCHERS)} can.")
     label, reason = regex(golden, answer, spec, search=search) if matcher is regex else matcher(golden, answer, spec)
-    if label != "correct" and "".join(plain(answer).split()) in EMPTY_ANSWERS:
+    return refusal(Match(label, reason), answer, spec, search=search)
+
+
+def refusal(found: Match, answer: str, spec: JudgeSpec, *, search: Search = search_here) -> Match:
+    """Return `found`, or `not_attempted` where an answer that is not correct did not try."""
+    if found.label == "correct":
+        return found
+    if "".join(plain(answer).split()) in EMPTY_ANSWERS:
         return Match("not_attempted", f"The answer `{answer.strip()}` is empty.")
-    return Match(label, reason)
+    refused = search(spec.not_attempted, answer, ignore_case=True) if spec.not_attempted else None
+    if refused is not None:
+        return Match("not_attempted", f"The answer does not try: `{_short(refused[1])}`.")
+    return found
 
 
 def golden_fault(golden: Golden, spec: JudgeSpec) -> str | None:
@@ -78,7 +91,7 @@ def golden_fault(golden: Golden, spec: JudgeSpec) -> str | None:
     if not goldens:
         return "the list of goldens is empty"
     for item in goldens:
-        if not item.strip():
+        if not item.strip() and spec.type != "python":
             return f"a golden is empty, and `{spec.type}` would find it in every answer"
         check = _FAULTS.get(spec.type)
         fault = check(item, spec) if check else None
@@ -122,6 +135,16 @@ def _regex_fault(golden: str, _spec: JudgeSpec) -> str | None:
         re.compile(golden)
     except (re.error, OverflowError, RecursionError) as error:
         return f"the golden `{_short(golden)}` is no regular expression: {error}"
+    return None
+
+
+def spec_fault(spec: JudgeSpec) -> str | None:
+    """Return why a matcher's settings cannot be used; None when they can."""
+    for pattern in spec.not_attempted:
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            return f"`not_attempted` holds `{_short(pattern)}`, which is no regular expression: {error}"
     return None
 
 
@@ -169,6 +192,7 @@ MATCHERS: dict[str, Callable[[Golden, str, JudgeSpec], tuple[Label, str]]] = {
     "regex": regex,
     "numeric": numeric,
     "choice": choice,
+    "token_f1": token_f1,
 }
 
 _FAULTS: dict[str, Callable[[str, JudgeSpec], str | None]] = {

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, DecimalException
 
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.contracts.outcome import Label
 from bench_assets.judging.text import plain
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.errors import InvalidJudge
 
 

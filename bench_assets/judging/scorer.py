@@ -61,17 +61,11 @@ def open_scorer(judge: EffectiveJudge, *, verdicts: VerdictStore | None = None) 
     `verdicts` keeps the verdicts of LLM judges; None judges every answer anew. Matchers are faster than any store and
     use none. Raises InvalidJudge for a judge that was made without its key.
     """
-    if judge.endpoint is None:
-        from bench_assets.judging.matching import MatcherScorer
+    if judge.missing_key is not None:
+        raise InvalidJudge(f"The judge needs a key, and the variable `{judge.missing_key}` is not set. Set it.")
+    from bench_assets.judging.opening import scorer_in_force
 
-        return MatcherScorer(judge.spec, judge.identity)
-    if judge.endpoint.missing_key is not None:
-        raise InvalidJudge(
-            f"The judge needs a key, and the variable `{judge.endpoint.missing_key}` is not set. Set it."
-        )
-    from bench_assets.judging.llm.scorer import LlmScorer
-
-    return LlmScorer(judge.spec, judge.endpoint, judge.identity, verdicts=verdicts)
+    return scorer_in_force(judge, verdicts=verdicts)
 
 
 def score_answers(answers: Iterable[AnswerRecord], scorer: Scorer) -> Iterator[ScoreRecord]:
@@ -131,7 +125,7 @@ def _score(answer: AnswerRecord, identity: JudgeIdentity, verdict: Verdict, *, o
         run_id=answer.run_id,
         id=answer.id,
         value=None if outcome == "judge_error" else float(outcome == "correct"),
-        method=identity.method,
+        method=verdict.method or identity.method,
         reason=verdict.reason,
         label=verdict.label,
         repetition=answer.repetition,
@@ -140,6 +134,9 @@ def _score(answer: AnswerRecord, identity: JudgeIdentity, verdict: Verdict, *, o
         judge=identity.digest,
         cached=verdict.cached,
         error=verdict.error,
+        votes=verdict.votes,
+        flags=verdict.flags,
         replies=verdict.replies,
+        calls=verdict.calls,
         usage=verdict.usage,
     )

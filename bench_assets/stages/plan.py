@@ -46,7 +46,7 @@ def plan_run(
     if plan.reuse_from is not None:
         workspace.reporter.say(f"from run {plan.reuse_from}: {preview(workspace, plan, benchmark)}")
     try:
-        effective_judge(plan.judge, environ=workspace.environ)
+        effective_judge(plan.judge, environ=workspace.environ, folder=workspace.project.folder)
     except InvalidJudge as fault:
         workspace.reporter.say(f"the answers can be collected, but not judged yet: {fault}")
     return plan

@@ -19,7 +19,7 @@ Row = TypeVar("Row", AnswerRecord, ScoreRecord)
 
 def judge_of(workspace: Workspace, plan: Plan) -> EffectiveJudge:
     """Return the judge in force for a plan, with or without its key. Raises InvalidJudge for impossible settings."""
-    return effective_judge(plan.judge, environ=workspace.environ, need_key=False)
+    return effective_judge(plan.judge, environ=workspace.environ, need_key=False, folder=workspace.project.folder)
 
 
 @contextmanager
@@ -29,10 +29,10 @@ def scorer_of(workspace: Workspace, plan: Plan, *, verdict_cache: bool = True) -
     With `verdict_cache` an LLM judge's verdicts are kept in `<root>/verdicts/` and found there again; without it every
     answer is judged anew and nothing is kept, which shows how much the judge itself wavers.
     """
-    judge = effective_judge(plan.judge, environ=workspace.environ)
+    judge = effective_judge(plan.judge, environ=workspace.environ, folder=workspace.project.folder)
     with ExitStack() as opened:
         verdicts = None
-        if verdict_cache and judge.endpoint is not None:
+        if verdict_cache and judge.asks_a_model:
             verdicts = opened.enter_context(StoredVerdicts(workspace.store))
         yield opened.enter_context(open_scorer(judge, verdicts=verdicts))
 

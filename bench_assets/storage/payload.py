@@ -13,7 +13,7 @@ from bench_assets.contracts.run import RunRecord
 Stored = Literal["stored", "unchanged", "continued"]
 """What storing a run did: its result is new, was there already, or replaced that of its unfinished beginning."""
 
-VOLATILE_SCORE_FIELDS = ("cached", "usage", "replies")
+VOLATILE_SCORE_FIELDS = ("cached", "calls", "usage", "replies")
 """What may differ between two scores of the same content: a verdict from the cache costs no requests and no tokens."""
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bench_assets.contracts.answer import AnswerRecord, ErrorInfo
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.contracts.score import Verdict
 from bench_assets.judging.scorer import JudgeItem, VerdictStore, open_scorer
 from bench_assets.judging.settings import EffectiveJudge, effective_judge

@@ -206,7 +206,7 @@ def test_ten_thousand_kept_verdicts_are_read_and_scored_quickly(folder):
 
 CHILD = """
 import json, sys
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.judging.kept.stored import StoredVerdicts
 from bench_assets.judging.scorer import open_scorer, JudgeItem
 from bench_assets.judging.settings import effective_judge

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.judging.identity import matcher_identity
 from bench_assets.judging.matchers import golden_fault, match
 from bench_assets.judging.matching import MatcherScorer

@@ -3,7 +3,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.judging.llm.prompt import RESPONSE_FORMAT, SYSTEM_PROMPT, encoded, messages, prompt_digest
 
 SPEC = JudgeSpec(type="llm", model="m")

@@ -1,6 +1,6 @@
 import pytest
 
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.errors import JudgeFailed
 from bench_assets.judging.scorer import MemoryVerdicts, is_blank, open_scorer, score_answers
 from bench_assets.judging.settings import effective_judge

@@ -3,7 +3,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.errors import InvalidJudge
 from bench_assets.judging.scorer import open_scorer
 from bench_assets.judging.settings import effective_judge

@@ -48,8 +48,9 @@ class StoredVerdicts:
     """Keeps verdicts in a folder or on S3; a context manager.
 
     A judge's verdicts are read once, when the first one is asked for: one listing and one request a segment. What is
-    put goes out with everything else that waits, one object a group, a tenth of a second after the first; while one is on
-    its way the next group gathers. A kill loses at most the replies of that moment, and nothing that was told. What other processes judge meanwhile is seen when the store is opened anew.
+    put goes out with everything else that waits, one object a group, a tenth of a second after the first; while one is
+    on its way the next group gathers. A kill loses at most the replies of that moment, and nothing that was told. What
+    other processes judge meanwhile is seen when the store is opened anew.
     """
 
     def __init__(self, store: ObjectStore) -> None:

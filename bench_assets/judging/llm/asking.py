@@ -4,11 +4,13 @@ import asyncio
 from dataclasses import dataclass, field
 
 from bench_assets.contracts.base import JsonValue, clean_text
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.contracts.score import ScoreError, Verdict
 from bench_assets.errors import JudgeFailed
 from bench_assets.judging.endpoint import JudgeEndpoint
+from bench_assets.judging.llm.budget import Budget, BudgetSpent
 from bench_assets.judging.llm.client import JudgeClient
+from bench_assets.judging.llm.contradiction import CONTRADICTION, contradicts
 from bench_assets.judging.llm.failures import CallFailed
 from bench_assets.judging.llm.parsing import ParsedVerdict, ReplyFault, parse_reply
 from bench_assets.judging.llm.pausing import Pause, PausedTooLong, backoff
@@ -35,8 +37,9 @@ class _Case:
 class Judge:
     """Asks one endpoint about any number of answers at once. Belongs to one event loop."""
 
-    def __init__(self, spec: JudgeSpec, endpoint: JudgeEndpoint) -> None:
+    def __init__(self, spec: JudgeSpec, endpoint: JudgeEndpoint, *, budget: Budget) -> None:
         self._spec = spec
+        self._budget = budget
         self._redact = endpoint.redact
         self._pause = Pause()
         self._client = JudgeClient(spec, endpoint)
@@ -78,18 +81,29 @@ class Judge:
         if self._refused is not None:
             raise JudgeFailed(str(self._refused))
         extra: dict[str, JsonValue] = {"response_format": RESPONSE_FORMAT} if self._schema else {}
+        try:
+            reserved = self._budget.reserve(
+                model=self._spec.model or "",
+                characters=sum(len(message["content"]) for message in request),
+                max_tokens=self._spec.max_tokens,
+            )
+        except BudgetSpent as limit:
+            message = f"The scoring's budget is spent: {limit}. Raise it and judge again; what was judged is kept."
+            return self._failed(case, ScoreError(code="budget", message=message))
         case.calls += 1
         try:
             reply = read_reply(await self._client.complete(request, extra=extra))
         except CallFailed as failure:
             return await self._after(case, failure)
+        reserved.settle(reply.usage)
         for name, count in reply.usage.items():
             case.usage[name] = case.usage.get(name, 0) + count
         if reply.content is not None:
             case.replies.append(self._redact(clean_text(reply.content)))
         outcome = _read(reply, answer=answer)
         if isinstance(outcome, ParsedVerdict):
-            return Verdict(label=outcome.label, reason=self._redact(outcome.reason), **_evidence(case))
+            flags = [CONTRADICTION] if contradicts(outcome.label, outcome.reason) else []
+            return Verdict(label=outcome.label, reason=self._redact(outcome.reason), flags=flags, **_evidence(case))
         error = ScoreError(code=outcome.code, message=self._redact(outcome.message))
         if outcome.code == "judge_empty:content_filter":  # the same texts meet the same filter again
             return self._failed(case, error)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bench_assets.contracts.base import JsonValue
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.judging.endpoint import JudgeEndpoint
 from bench_assets.judging.llm.failures import CallFailed, FailureKind
 from bench_assets.judging.llm.pausing import retry_after

@@ -9,7 +9,7 @@ import json
 import re
 
 from bench_assets.contracts.base import JsonValue, clean_text, digest
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeExample, JudgeSpec
 from bench_assets.contracts.outcome import LABELS
 
 SYSTEM_PROMPT = """\
@@ -64,9 +64,18 @@ def messages(spec: JudgeSpec, *, question: str, golden: str | list[str], answer:
 
 
 def system_message(spec: JudgeSpec) -> str:
-    """Return the system message: the benchmark's own instruction or ours, then its rubric."""
-    text = clean_text((spec.system_prompt or SYSTEM_PROMPT).strip())
-    return f"{text}\n\nRubric of this benchmark:\n{clean_text(spec.rubric.strip())}" if spec.rubric else text
+    """Return the system message: the benchmark's own instruction or ours, then its rubric, then its examples."""
+    parts = [clean_text((spec.system_prompt or SYSTEM_PROMPT).strip())]
+    if spec.rubric:
+        parts.append(f"Rubric of this benchmark:\n{clean_text(spec.rubric.strip())}")
+    if spec.examples:
+        parts.append("Examples, each with the verdict that is right:\n" + "\n".join(map(_example, spec.examples)))
+    return "\n\n".join(parts)
+
+
+def _example(example: JudgeExample) -> str:
+    verdict = json.dumps({"reason": clean_text(example.reason), "label": example.label}, ensure_ascii=False)
+    return f"{encoded(example.question, golden=example.golden, answer=example.answer)} → {verdict}"
 
 
 def encoded(question: str, *, golden: str | list[str], answer: str) -> str:

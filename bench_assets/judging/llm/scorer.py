@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
 
-from bench_assets.contracts.benchmark import JudgeSpec
+from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.contracts.score import JudgeIdentity, Verdict
 from bench_assets.errors import JudgeFailed
 from bench_assets.judging.endpoint import JudgeEndpoint
 from bench_assets.judging.identity import verdict_key
 from bench_assets.judging.llm.asking import Judge
+from bench_assets.judging.llm.budget import Budget
+from bench_assets.judging.llm.voting import voted
 from bench_assets.judging.scorer import JudgeItem, Scorer
 from bench_assets.judging.verdicts import VerdictStore
 
@@ -26,12 +28,20 @@ class LlmScorer(Scorer):
     """Asks an LLM from an event loop in a thread of its own, so that it works wherever it is called from."""
 
     def __init__(
-        self, spec: JudgeSpec, endpoint: JudgeEndpoint, identity: JudgeIdentity, *, verdicts: VerdictStore | None
+        self,
+        spec: JudgeSpec,
+        endpoint: JudgeEndpoint,
+        identity: JudgeIdentity,
+        *,
+        verdicts: VerdictStore | None,
+        budget: Budget,
     ) -> None:
+        """`verdicts` keeps what was judged; None judges everything anew. `budget` may be shared with other judges."""
         self.identity = identity
         self._spec = spec
         self._endpoint = endpoint
         self._verdicts = verdicts
+        self._budget = budget
         self._under_way: dict[str, asyncio.Task[Verdict]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -79,7 +89,7 @@ class LlmScorer(Scorer):
         try:
             self._over = asyncio.Event()
             self._slots = asyncio.Semaphore(self._spec.concurrency)
-            self._judge = Judge(self._spec, self._endpoint)
+            self._judge = Judge(self._spec, self._endpoint, budget=self._budget)
         except BaseException as error:
             ready.set_exception(error)
             return
@@ -148,6 +158,9 @@ class LlmScorer(Scorer):
         return verdict
 
     async def _asked(self, item: JudgeItem) -> Verdict:
+        return await voted(self._spec, lambda: self._asked_once(item), judge=self.identity.digest)
+
+    async def _asked_once(self, item: JudgeItem) -> Verdict:
         async with self._slots:
             return await self._judge.verdict(item)
 
