@@ -32,7 +32,7 @@ def agent_environment(
     context: dg.AssetExecutionContext, config: EnvironmentConfig, workspace: dg.ResourceParam[Workspace]
 ) -> PartitionStream:
     """Build or find each candidate's environment."""
-    return PartitionStream(_environments(context, config, workspace))
+    return PartitionStream(_environments(context, config, workspace), context)
 
 
 def _environments(context: dg.AssetExecutionContext, config: EnvironmentConfig, workspace: Workspace) -> Outputs:
@@ -51,5 +51,4 @@ def _environments(context: dg.AssetExecutionContext, config: EnvironmentConfig, 
             "packages": record.package_count,
             "python": record.python,
         }
-        context.add_asset_metadata(metadata, partition_key=candidate)
         yield PartitionOutput(candidate, record, metadata=metadata.copy)

@@ -52,7 +52,7 @@ def answers_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
         plan: dict[str, Plan],
         workspace: dg.ResourceParam[Workspace],
     ) -> PartitionStream:
-        return PartitionStream(_answers(context, config, plan, workspace, benchmark))
+        return PartitionStream(_answers(context, config, plan, workspace, benchmark), context)
 
     return answers
 
@@ -72,15 +72,15 @@ def _answers(
         stage = AnswerStage(workspace, plan, benchmark, env_overrides=given, only=only, log_ipc=config.log_ipc)
         with stage:
             for partition in shards:
-                yield _shard(context, stage, partition)
+                yield _shard(stage, partition)
 
 
-def _shard(context: dg.AssetExecutionContext, stage: AnswerStage, partition: str) -> PartitionOutput:
+def _shard(stage: AnswerStage, partition: str) -> PartitionOutput:
     counts, samples = ShardCounts(), Samples[AnswerRecord]()
     records = samples.watch(stage.shard(split(partition)[1], counts), bad=lambda record: record.error is not None)
 
     def metadata() -> Mapping[str, Any]:
-        found = {
+        return {
             "executions": counts.planned,
             "answered": counts.answered,
             "errors": counts.errors,
@@ -94,8 +94,6 @@ def _shard(context: dg.AssetExecutionContext, stage: AnswerStage, partition: str
                 samples.good, id=lambda r: r.id, question=lambda r: r.question, answer=lambda r: r.answer
             ),
         }
-        context.add_asset_metadata(found, partition_key=partition)
-        return found
 
     return PartitionOutput(partition, records, metadata=metadata)
 

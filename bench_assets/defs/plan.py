@@ -80,7 +80,7 @@ def plan_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
         agent_environment: dict[str, EnvironmentRecord],
         workspace: dg.ResourceParam[Workspace],
     ) -> PartitionStream:
-        return PartitionStream(_plans(context, config, agent_environment, workspace, benchmark))
+        return PartitionStream(_plans(context, config, agent_environment, workspace, benchmark), context)
 
     return plan
 
@@ -105,11 +105,10 @@ def _plans(
             "run_id": plan.run_id,
             "questions": plan.selection.questions,
             "executions": plan.selection.executions,
-            "of_questions": plan.total_rows,
+            "questions_in_dataset": plan.total_rows,
             "repetitions": plan.selection.repetitions,
             "shards": plan.shards,
             "limits": dg.MetadataValue.json(plan.policy.to_json()),
             "judge": plan.judge.type if plan.judge.is_matcher else f"{plan.judge.provider}: {plan.judge.model}",
         }
-        context.add_asset_metadata(metadata, partition_key=candidate)
         yield PartitionOutput(candidate, plan, metadata=metadata.copy)

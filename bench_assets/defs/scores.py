@@ -54,7 +54,7 @@ def scores_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
         answers: Answers,
         workspace: dg.ResourceParam[Workspace],
     ) -> PartitionStream:
-        return PartitionStream(_scores(context, config, plan, answers, workspace))
+        return PartitionStream(_scores(context, config, plan, answers, workspace), context)
 
     return scores
 
@@ -77,10 +77,10 @@ def _scores(
                     answers=answers[partition],
                     scorer=scorer,
                 )
-                yield _shard(context, partition, records)
+                yield _shard(partition, records)
 
 
-def _shard(context: dg.AssetExecutionContext, partition: str, scored: Iterator[ScoreRecord]) -> PartitionOutput:
+def _shard(partition: str, scored: Iterator[ScoreRecord]) -> PartitionOutput:
     counts: Counter[str] = Counter()
     samples = Samples[ScoreRecord]()
 
@@ -95,7 +95,8 @@ def _shard(context: dg.AssetExecutionContext, partition: str, scored: Iterator[S
 
     def metadata() -> Mapping[str, Any]:
         total = counts.total()
-        found: dict[str, Any] = {
+        return {
+            **({"accuracy": round(counts["correct"] / total, 4)} if total else {}),
             "scored": total,
             **{outcome: counts[outcome] for outcome in ("correct", "incorrect", "not_attempted")},
             "judge_errors": counts["judge_error"],
@@ -104,10 +105,6 @@ def _shard(context: dg.AssetExecutionContext, partition: str, scored: Iterator[S
                 samples.bad, id=lambda r: r.id, outcome=lambda r: r.outcome, reason=lambda r: r.reason
             ),
         }
-        if total:
-            found["accuracy"] = counts["correct"] / total
-        context.add_asset_metadata(found, partition_key=partition)
-        return found
 
     watched = samples.watch(counted(), bad=lambda score: score.label != "correct")
     return PartitionOutput(partition, watched, metadata=metadata)

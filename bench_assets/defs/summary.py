@@ -38,7 +38,7 @@ def summary_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
         scores: Scores,
         workspace: dg.ResourceParam[Workspace],
     ) -> PartitionStream:
-        return PartitionStream(_summaries(context, plan, answers, scores, workspace))
+        return PartitionStream(_summaries(context, plan, answers, scores, workspace), context)
 
     return summary
 
@@ -55,24 +55,28 @@ def _summaries(
             dagster_run_id=context.run.run_id,
         )
         metadata = _metadata(finished)
-        context.add_asset_metadata(metadata, partition_key=candidate)
         yield PartitionOutput(candidate, finished, metadata=metadata.copy)
 
 
 def _metadata(finished: FinishedRun) -> dict[str, Any]:
     summary = finished.summary
-    figures = {name: getattr(summary, name) for name in ("accuracy", "precision", "recall", "f1", "coverage", "stderr")}
+    figures = {name: getattr(summary, name) for name in ("precision", "recall", "f1", "coverage", "stderr")}
+    shown = {name: round(value, 4) for name, value in figures.items() if value is not None}
+    if summary.interval is not None:
+        shown = {"interval_95": f"{summary.interval.low:.1%} – {summary.interval.high:.1%}", **shown}
+    if summary.accuracy is not None:
+        shown = {"accuracy": round(summary.accuracy, 4), **shown}
     return {
-        "run_id": finished.run_id,
-        "files": dg.MetadataValue.path(finished.folder),
-        **{name: value for name, value in figures.items() if value is not None},
-        "total": summary.total,
-        "attempted": summary.attempted,
+        **shown,
         "correct": summary.correct,
+        "attempted": summary.attempted,
+        "total": summary.total,
         "errors": summary.errors,
         "judged": summary.judged,
         "partial": summary.partial,
         "outcomes": _outcomes(summary),
+        "run_id": finished.run_id,
+        "files": dg.MetadataValue.path(finished.folder),
     }
 
 

@@ -1,7 +1,7 @@
 """Stores assets as records, in a local folder or on S3 alike."""
 
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,9 +35,17 @@ Outputs = Generator[PartitionOutput, None, None]
 class PartitionStream:
     """The partitions of an asset's output, made one after the other while they are stored."""
 
-    def __init__(self, outputs: Outputs) -> None:
-        """`outputs` is read once, and closed even when storing fails: it may hold workers or connections."""
+    def __init__(self, outputs: Outputs, context: dg.AssetExecutionContext) -> None:
+        """`outputs` is read once, and closed even when storing fails: it may hold workers or connections.
+
+        `context` is that of the step which makes them; each partition's metadata goes there.
+        """
         self.outputs = outputs
+        self._context = context
+
+    def report(self, partition: str, metadata: Mapping[str, Any]) -> None:
+        """Put what is known of a stored partition on the materialization that Dagster logs when the step ends."""
+        self._context.add_asset_metadata(metadata, partition_key=partition)
 
 
 class RecordIOManager(dg.IOManager):
@@ -50,9 +58,7 @@ class RecordIOManager(dg.IOManager):
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
 
-    def handle_output(  # type: ignore[override]  # Dagster takes a generator too, to report as it goes
-        self, context: dg.OutputContext, obj: PartitionStream
-    ) -> Iterator[dg.AssetMaterialization]:
+    def handle_output(self, context: dg.OutputContext, obj: PartitionStream) -> None:
         """Store each partition of `obj`."""
         several = len(context.asset_partition_keys) > 1
         # A value's records are made while they are stored, so the errors of making them come out here as well.
@@ -60,9 +66,13 @@ class RecordIOManager(dg.IOManager):
             for output in outputs:
                 key = object_key(context.asset_key, output.partition)
                 self._store.write(key, _bytes(output.value))
-                metadata = {"path": dg.MetadataValue.path(self._store.url(key)), **output.metadata()}
+                metadata = {**output.metadata(), "path": dg.MetadataValue.path(self._store.url(key))}
+                obj.report(output.partition, metadata)
                 if several:
-                    yield dg.AssetMaterialization(context.asset_key, partition=output.partition, metadata=metadata)
+                    # Yielded instead, it would be logged after the last partition only.
+                    context.log_event(
+                        dg.AssetMaterialization(context.asset_key, partition=output.partition, metadata=metadata)
+                    )
 
     def load_input(self, context: dg.InputContext) -> dict[str, Any]:
         """Return the upstream partitions. A missing one is a failure that names it and says how to make it."""
