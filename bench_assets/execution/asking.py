@@ -16,6 +16,7 @@ from bench_assets.contracts.benchmark import ExecutionPolicy
 from bench_assets.execution.backlog import Backlog, Task
 from bench_assets.execution.flights import Flights
 from bench_assets.execution.messages import (
+    CANCEL,
     AgentIdentity,
     ProtocolViolation,
     ask_line,
@@ -30,6 +31,9 @@ from bench_assets.execution.worker_process import WorkerProcess
 
 TICK = 1.0
 """Seconds between looks at what no event tells: a worker that ended while something else holds its pipes open."""
+QUICK_SEC = 0.005
+"""An agent that took less for its last answer is handed the next question ahead of its turn, so that it never waits
+for us between two."""
 COUNT_SEC = 0.05
 """Seconds between looks at what became durable."""
 
@@ -108,6 +112,10 @@ class Asking:
     def _is_stopped(self, now: float) -> bool:
         if self._stop_deadline is None:
             self._stop_deadline = now + self._stop_grace_sec
+            for worker in [one for one in self._pool.workers if not one.concurrent]:
+                for request in list(worker.flights)[1:]:
+                    worker.queue(CANCEL % request)
+                self._send(worker)
         return not self._flights.count or self._stop.count > 1 or now >= self._stop_deadline
 
     # Handing out
@@ -129,7 +137,7 @@ class Asking:
         if not worker.ready or self._stop.count:
             return
         fed = False
-        while len(worker.flights) < (worker.company or worker.capacity) and now >= self._next_hand_out:
+        while len(worker.flights) < self._room(worker, now) and now >= self._next_hand_out:
             if self._policy.questions_per_worker is not None and worker.asked >= self._policy.questions_per_worker:
                 if not worker.flights:
                     self._pool.end(worker, fault=UNNEEDED, gently=True)
@@ -141,6 +149,14 @@ class Asking:
             fed = True
         if fed:
             self._send(worker)
+
+    def _room(self, worker: WorkerProcess, now: float) -> int:
+        """Return how many may be in flight at a worker."""
+        if worker.company is not None or worker.concurrent or worker.pace > QUICK_SEC or self._next_hand_out:
+            return worker.company or worker.capacity
+        # Not near the end, where one that waits for its turn could be with a worker that has nothing to do.
+        plenty = 2 * self._policy.parallelism
+        return worker.capacity + (self._backlog.waiting(now, enough=plenty) >= plenty)
 
     def _ask(self, worker: WorkerProcess, task: Task, now: float) -> None:
         request = self._flights.begin(worker, task, now=now)

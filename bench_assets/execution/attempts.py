@@ -24,10 +24,14 @@ class Flight:
         """`started` and `deadline` are readings of time.monotonic()."""
         self.task = task
         self.worker = worker
+        self.over = False
+        self.begin(started=started, deadline=deadline)
+
+    def begin(self, *, started: float, deadline: float) -> None:
+        """Begin, or begin in earnest: one that was handed out ahead of its turn has waited until now."""
         self.started = started
         self.started_at = datetime.now(UTC).isoformat(timespec="microseconds")
         self.deadline = deadline
-        self.over = False
 
 
 def answered(flight: Flight, message: dict[str, Any], *, now: float) -> SettledExecution:

@@ -35,12 +35,17 @@ class Flights:
         return self._in_order[0].deadline if self._in_order else None
 
     def begin(self, worker: WorkerProcess, task: Task, *, now: float) -> int:
-        """Note that a worker is asked; return the request's id."""
+        """Note that a worker is asked; return the request's id.
+
+        A worker that is asked one thing at a time may be handed the next one ahead of its turn; its time runs from the
+        end of the one before.
+        """
         flight = Flight(task, worker, started=now, deadline=now + self._policy.timeout_sec)
+        if worker.concurrent or not worker.flights:
+            self._in_order.append(flight)
         worker.asked += 1
         worker.flights[worker.asked] = flight
         worker.company = task.company
-        self._in_order.append(flight)
         self.count += 1
         self._tally.attempts += 1
         return worker.asked
@@ -53,8 +58,15 @@ class Flights:
                 raise ProtocolViolation(f"answered request `{message['request']}`, which it was never asked")
             return  # a second reply, or one that comes too late
         self._land(flight)
+        worker.pace = message["duration"]
+        if worker.flights and not worker.concurrent:
+            following = next(iter(worker.flights.values()))
+            following.begin(started=now, deadline=now + self._policy.timeout_sec)
+            self._in_order.append(following)
         if message["type"] == "result":
             self._tally.settle(answered(flight, message, now=now))
+        elif message["kind"] == "cancelled":
+            self._backlog.give_back(flight.task)
         else:
             self._fail(flight, error_of(message), now=now)
 
@@ -77,6 +89,10 @@ class Flights:
             self._land(flight)
         if worker.fault is UNNEEDED:
             return
+        if not worker.concurrent:  # the first one was worked on, others only waited for their turn
+            for flight in flights[1:]:
+                self._backlog.give_back(flight.task)
+            del flights[1:]
         if not worker.asked:
             doing = "waited for its first question" if worker.ready else "was starting"
             if not stopping:
@@ -113,7 +129,7 @@ class Flights:
         fault = None
         for flight in worker.flights.values():
             self._land(flight)
-            if flight.deadline <= now:
+            if flight.deadline <= now and (worker.concurrent or fault is None):
                 message = f"no answer after {now - flight.started:.1f} s; the limit is {limit}"
                 fault = ErrorInfo(kind="timeout", message=message, limit=limit)
                 self._fail(flight, fault, now=now)

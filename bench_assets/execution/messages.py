@@ -14,6 +14,7 @@ PROTOCOL = 1
 LARGEST_MESSAGE = 64 * 1024 * 1024
 """Bytes of one line; a worker that sends more has lost its mind."""
 SHUTDOWN = b'{"type":"shutdown"}\n'
+CANCEL = b'{"type":"cancel","request":%d}\n'
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -119,6 +120,7 @@ def _is_error(message: dict[str, Any]) -> bool:
         and message["kind"] in ("agent_error", "bad_answer", "cancelled")
         and isinstance(message["message"], str)
         and isinstance(message["traceback"], str | None)
+        and _duration(message["duration"])
     )
 
 
@@ -169,8 +171,7 @@ def error_of(message: dict[str, Any]) -> ErrorInfo:
     """Return what an `error` or `start_failed` says, in bounds."""
     trace = message["traceback"]
     return ErrorInfo(
-        # a request is only cancelled together with its worker, so that this one came too late to matter
-        kind="agent_error" if message["kind"] == "cancelled" else message["kind"],
+        kind=message["kind"],
         message=message["message"][:2000],
         traceback=None if trace is None else trace[-4000:],
     )

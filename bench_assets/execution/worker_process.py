@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import math
 import os
 import secrets
 import shutil
@@ -63,6 +64,8 @@ class WorkerProcess:
         """True while its pipe takes no more, and the rest waits here."""
         self.capacity = 1
         """Questions that may be in flight here."""
+        self.pace = math.inf
+        """Seconds that the agent took for its last answer."""
         self.company: int | None = None
         """So many may be in flight while it works on suspects; None when it does not."""
         self.flights: dict[int, Flight] = {}

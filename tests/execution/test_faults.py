@@ -152,6 +152,36 @@ def test_others_in_flight_on_a_worker_that_timed_out_lose_no_attempt(bench):
     assert all(record.attempt == 1 for record in records.values())
 
 
+@pytest.mark.parametrize("fault", ["os._exit(1)", "time.sleep(600)"])
+def test_a_question_that_only_waited_for_its_turn_loses_no_attempt(bench, fault):
+    bench.adapter(f"""
+        class Agent:
+            def run(self, question):
+                open(FOLDER + "/asked", "a").write(question + "\\n")
+                if question == "bad": {fault}
+                return question
+    """)
+    questions = [*(f"a{number}" for number in range(50)), "bad", *(f"b{number}" for number in range(50))]
+    settled = bench.ask(*questions, timeout_sec=2.0)
+    assert settled.pop("bad").error.kind in ("crash", "timeout")
+    assert all(record.answer == question and record.attempt == 1 for question, record in settled.items())
+    assert sorted(bench.lines("asked")) == sorted(questions)
+
+
+def test_the_time_of_a_question_runs_from_its_turn(bench):
+    bench.adapter("""
+        class Agent:
+            def run(self, question):
+                if question.startswith("slow"): time.sleep(1.2)
+                return question
+    """)
+    questions = ["a", "b", "slow 1", "slow 2", *(f"c{number}" for number in range(10))]
+    settled = bench.ask(*questions, timeout_sec=2.0)
+    assert all(record.error is None for record in settled.values())
+    assert settled["slow 2"].duration_ms < 1900
+    assert settled["slow 1"].started_at < settled["slow 2"].started_at < settled["c0"].started_at
+
+
 @pytest.mark.parametrize(
     ("ending", "kind", "said"),
     [

@@ -48,7 +48,7 @@ An object with ``run(question, **kwargs)``, or a class or function (plain or asy
 ``run`` returns text, or a mapping with ``answer`` and, if it likes, ``usage``, ``meta`` and ``trajectory``. ``init()``,
 ``close()`` and ``describe()`` are optional. Each may be plain or async; one event loop serves all of them for the whole
 life of the worker. A plain ``run`` is called in the main thread, one question at a time, and the loop stands still
-meanwhile. Entry-point groups: ``bencher_agents`` and ``bench_agents``.
+meanwhile; asks that arrive early wait for their turn. Entry-point groups: ``bencher_agents`` and ``bench_agents``.
 
 The processes
 =============

@@ -49,7 +49,7 @@ def _serve_one_by_one(adapter: Adapter, channel: Channel, *, loop: asyncio.Abstr
     waiting: deque[dict[str, Any]] = deque()
     while True:
         # With asks in the queue, a look at what came meanwhile: it may take one of them back.
-        while not waiting or channel.has_input():
+        if not waiting or channel.has_input():
             messages = channel.receive()
             if messages is None:
                 return
@@ -58,6 +58,8 @@ def _serve_one_by_one(adapter: Adapter, channel: Channel, *, loop: asyncio.Abstr
                     _drop(message["request"], waiting, channel)
                 else:
                     waiting.append(message)
+            if not waiting:
+                continue
         message = waiting.popleft()
         if message["type"] == "shutdown":
             return
