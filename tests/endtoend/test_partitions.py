@@ -81,6 +81,7 @@ def test_candidates_and_shards_are_partitions_with_figures_that_plot(runner):
     runner.materialize("answers", "scores", first="echo@1|000", last="echo@1|001")
     runner.materialize("summary", "result_rows", first="echo@1")
     answers, scores = runner.latest("answers", "echo@1|000"), runner.latest("scores", "echo@1|001")
+    assert answers["path"] == runner.workspace.store.url("quiz/1.0/answers/echo@1/000.jsonl")
     assert (answers["executions"], answers["answered"], answers["errors"], answers["reused"]) == (4, 4, 0, 0)
     assert scores["correct"] + scores["incorrect"] == scores["scored"] == 4
     summary = runner.latest("summary", "echo@1")
