@@ -7,7 +7,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export DAGSTER_HOME ?= $(CURDIR)/dagster_home
 
-.PHONY: help demo test ui lint format requirements clean
+.PHONY: help demo test chaos ui lint format requirements clean
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -16,6 +16,9 @@ demo: .venv/runtime ## Benchmark two versions of the example agent, and show the
 
 test: .venv/dev ## Run all tests, in parallel.
 	@$(BIN)/pytest --numprocesses auto --dist worksteal $(ARGS)
+
+chaos: .venv/dev ## Kill a run again and again and compare; SEED=7 KILLS=200 replays a longer one.
+	@CHAOS_SEED=$(or $(SEED),1) CHAOS_KILLS=$(or $(KILLS),40) $(BIN)/pytest tests/chaos --numprocesses 2
 
 ui: .venv/runtime ## Open Dagster's UI on port 3000.
 	@$(BIN)/python examples/abacus/make_repository.py .bench/demo/abacus

@@ -1,3 +1,3 @@
 """Fixtures for all tests: real services, each started once a test process and only when a test asks for it."""
 
-pytest_plugins = ["tests.services.postgres", "tests.services.seaweed"]
+pytest_plugins = ["tests.endtoend.fixtures", "tests.services.postgres", "tests.services.seaweed"]

@@ -175,3 +175,23 @@ def quiz(count: int = 4) -> list[dict[str, Any]]:
         {"id": f"q{n}", "question": f"word {n}", "golden": "never" if n % 4 == 0 else f"WORD {n}"}
         for n in range(1, count + 1)
     ]
+
+
+def processes_with(variable: str) -> list[int]:
+    """Return the live processes that were started with `NAME=value` in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and variable.encode() in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:  # gone meanwhile
+            continue
+    return found
+
+
+def wait_until_gone(variable: str, *, timeout: float = 10) -> list[int]:
+    """Wait for those processes to end. Returns the ones that did not."""
+    deadline = time.monotonic() + timeout
+    while (left := processes_with(variable)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return left

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tests.endtoend.project import quiz, records, strict, write_package
+from tests.endtoend.project import quiz, records, strict, wait_until_gone, write_package
 
 COUNTING = """\
 import os
@@ -143,21 +143,9 @@ def wait_for_questions(project, count: int) -> None:
     raise AssertionError("the agent was not asked in time")
 
 
-def left_behind(project) -> list[str]:
-    """Return the processes that still work for this project's agent."""
-    found = []
-    for entry in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{entry}/environ", "rb") as file:
-                if (
-                    entry.isdigit()
-                    and f"ASKED={project.folder}/asked".encode() in file.read()
-                    and b"BENCH_WORKER" in file.read() + open(f"/proc/{entry}/environ", "rb").read()
-                ):
-                    found.append(entry)
-        except OSError:
-            continue
-    return found
+def left_behind(project) -> list[int]:
+    """Return the processes that work for this project's agent and do not end in a few seconds."""
+    return wait_until_gone(f"ASKED={project.folder / 'asked'}")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -199,9 +187,6 @@ def test_a_killed_run_loses_nothing_even_when_killed_again_at_once(project, coun
         time.sleep(2.5)
         os.kill(again.pid, signal.SIGKILL)
         again.communicate(timeout=30)
-    deadline = time.monotonic() + 10
-    while left_behind(project) and time.monotonic() < deadline:
-        time.sleep(0.1)
     assert left_behind(project) == []
     settled = [
         json.loads(line)

@@ -1,3 +1,5 @@
+"""A user's project, for the tests that run the whole."""
+
 import pytest
 
 from tests.endtoend.project import UserProject
