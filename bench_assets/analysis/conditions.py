@@ -77,7 +77,8 @@ def must_pass_check(candidate: ObservedRun, *, ids: list[str]) -> GateCheck:
     if failed:
         absent = [id_ for id_ in failed if id_ not in candidate.executions]
         more = f" Not in this run: {some(absent)}." if absent else ""
-        return _check("must_pass", "fail", f"{len(failed)} of {len(ids)} that must pass do not: {some(failed)}.{more}")
+        counted = f"{len(failed)} of the {len(ids)} questions that must pass"
+        return _check("must_pass", "fail", f"Not passed: {counted} ({some(failed)}).{more}")
     if unsettled:
         return _check("must_pass", "unknown", f"Questions that must pass have no verdict yet: {some(unsettled)}.")
     return _check("must_pass", "pass", f"All {len(ids)} questions that must pass do.")

@@ -138,7 +138,7 @@ def test_questions_that_must_pass_must_be_right_every_time():
     assert check(gate(before, after, must_pass=["a", "c"]), "must_pass").status == "unknown"
     failed = check(gate(before, after, must_pass=["a", "b", "zz"]), "must_pass")
     assert failed.status == "fail"
-    assert failed.reason == "2 of 3 that must pass do not: `b`, `zz`. Not in this run: `zz`."
+    assert failed.reason == "Not passed: 2 of the 3 questions that must pass (`b`, `zz`). Not in this run: `zz`."
 
 
 def test_a_judge_that_nobody_measured_leaves_the_gate_undecided():
