@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bench_assets.errors import Interrupted
+from bench_assets.errors import Interrupted, StorageFailed
 from bench_assets.execution.journal import read_settled
 from bench_assets.execution.process_identity import this_process
 from tests.execution.conftest import execution, processes_with, wait_for
@@ -148,6 +148,32 @@ def test_an_async_adapter_can_clean_up_when_its_questions_are_given_up(bench):
         engine.stop()
         thread.join(20)
     assert sorted(bench.log().splitlines()) == ["cleaned up after a", "cleaned up after b", "closed"]
+
+
+def test_a_journal_that_fails_ends_the_run_and_its_workers_and_keeps_what_was_durable(bench):
+    bench.adapter(SLOW)
+
+    class FullJournal:
+        """A real journal until three records are durable; then the disk is full."""
+
+        def __init__(self, journal):
+            self.journal = journal
+
+        def __getattr__(self, name):
+            return getattr(self.journal, name)
+
+        def durable(self):
+            if self.journal.durable() >= 3:
+                raise StorageFailed("The disk is full.")
+            return self.journal.durable()
+
+    with bench.engine() as engine, bench.journal() as journal:
+        with pytest.raises(StorageFailed, match="The disk is full"):
+            questions = [execution(question) for question in ("a", "b", "c", "slow", "d")]
+            engine.run(questions, journal=FullJournal(journal), shard="000")
+        assert answered(journal) == ["a", "b", "c"]
+    assert not processes_with(bench.tag)
+    assert "d" not in bench.lines("asked")
 
 
 ORCHESTRATOR = """
