@@ -168,8 +168,8 @@ def test_a_journal_that_fails_ends_the_run_and_its_workers_and_keeps_what_was_du
             return self.journal.durable()
 
     with bench.engine() as engine, bench.journal() as journal:
+        questions = [execution(question) for question in ("a", "b", "c", "slow", "d")]
         with pytest.raises(StorageFailed, match="The disk is full"):
-            questions = [execution(question) for question in ("a", "b", "c", "slow", "d")]
             engine.run(questions, journal=FullJournal(journal), shard="000")
         assert answered(journal) == ["a", "b", "c"]
     assert not processes_with(bench.tag)
