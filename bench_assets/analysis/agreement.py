@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 Z95 = 1.959963984540054
 
@@ -22,7 +23,7 @@ class Kappa:
         return max(-1.0, self.value - Z95 * self.stderr), min(1.0, self.value + Z95 * self.stderr)
 
 
-def cohens_kappa(pairs: Mapping[tuple[Hashable, Hashable], int]) -> Kappa | None:
+def cohens_kappa(pairs: Mapping[Any, int]) -> Kappa | None:
     """Return Cohen's kappa from the count of each (one rater's label, the other's).
 
     None when there are no pairs, or when both raters used one and the same label only: then chance explains everything.
@@ -47,7 +48,7 @@ def cohens_kappa(pairs: Mapping[tuple[Hashable, Hashable], int]) -> Kappa | None
     return Kappa(kappa, math.sqrt(max(0.0, variance)))
 
 
-def fleiss_kappa(units: Iterable[Mapping[Hashable, int]]) -> float | None:
+def fleiss_kappa(units: Iterable[Mapping[Any, int]]) -> float | None:
     """Return Fleiss' kappa from each unit's count of votes by label; every unit needs the same number of votes.
 
     None when there are no units, fewer than two votes each, a varying number of them, or one label only.

@@ -17,6 +17,7 @@ COMMANDS = {
     "benchmarks": "bench_assets.cli.benchmarks:benchmarks",
     "validate": "bench_assets.cli.benchmarks:validate",
     "candidates": "bench_assets.cli.candidates:candidates",
+    "judge": "bench_assets.cli.judge:judge",
 }
 SUMMARIES = {
     "run": "Benchmark one agent: ask, judge, sum up, store.",
@@ -24,6 +25,7 @@ SUMMARIES = {
     "benchmarks": "List the benchmarks of this project.",
     "validate": "Check a benchmark's spec and every row of its dataset.",
     "candidates": "Register agents' versions for the UI and for `dagster asset materialize`.",
+    "judge": "Hold a judge against people, score a run again, see which labels change.",
 }
 
 

@@ -5,6 +5,7 @@ from pydantic import Field
 from bench_assets.contracts.base import JsonValue, Record, VersionedRecord
 from bench_assets.contracts.benchmark import ExecutionPolicy
 from bench_assets.contracts.environment import EnvironmentRecord
+from bench_assets.contracts.judging import JudgingFigures
 from bench_assets.contracts.outcome import Outcome
 from bench_assets.contracts.plan import RunStatus, Selection
 from bench_assets.contracts.score import JudgeIdentity
@@ -77,6 +78,8 @@ class Summary(VersionedRecord):
     """None when nothing was answered."""
     partial: bool
     """True when the run covers only a part of its dataset (`limit`, `sample`) or some executions are missing."""
+    judging: JudgingFigures | None = None
+    """How the verdicts came about; None in summaries that were made without the scores."""
 
 
 class RunRecord(VersionedRecord):

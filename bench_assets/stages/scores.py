@@ -30,6 +30,13 @@ def scorer_of(workspace: Workspace, plan: Plan, *, verdict_cache: bool = True) -
     answer is judged anew and nothing is kept, which shows how much the judge itself wavers.
     """
     judge = effective_judge(plan.judge, environ=workspace.environ, folder=workspace.project.folder)
+    with open_judge(workspace, judge, verdict_cache=verdict_cache) as scorer:
+        yield scorer
+
+
+@contextmanager
+def open_judge(workspace: Workspace, judge: EffectiveJudge, *, verdict_cache: bool = True) -> Iterator[Scorer]:
+    """Open the scorer of a judge for as long as the block lasts; see `scorer_of`."""
     with ExitStack() as opened:
         verdicts = None
         if verdict_cache and judge.asks_a_model:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
+from bench_assets.analysis.judging import JudgingCounts
 from bench_assets.analysis.metrics import summarize
 from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.base import JsonValue, dump_json
@@ -11,6 +12,7 @@ from bench_assets.contracts.plan import Plan, RunStatus
 from bench_assets.contracts.run import FinishedRun, RunRecord
 from bench_assets.contracts.score import JudgeIdentity, ScoreRecord
 from bench_assets.errors import ObjectMissing, StorageFailed
+from bench_assets.stages.calibration import judging_figures
 from bench_assets.stages.checkpoints import note_status
 from bench_assets.stages.provenance import run_record
 from bench_assets.stages.records import RecordFile
@@ -31,12 +33,14 @@ def finish_run(
     together, and RunConflict when the run_id's bundle is that of another run.
     """
     identities: set[str] = set()
+    counts = JudgingCounts()
     summary = summarize(
-        _pairs(plan, answers, scores, identities),
+        ((answer, counts.add(score)) for answer, score in _pairs(plan, answers, scores, identities)),
         questions=plan.selection.questions,
         repetitions=plan.selection.repetitions,
         partial=plan.selection.questions < plan.total_rows,
     )
+    summary = summary.model_copy(update={"judging": judging_figures(workspace, judge_of(workspace, plan), counts)})
     run = run_record(
         workspace,
         plan,

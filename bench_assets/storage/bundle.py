@@ -19,7 +19,7 @@ from bench_assets.errors import InvalidInput, ObjectMissing, RunConflict, Storag
 from bench_assets.storage.keys import PIECE, check_key, split_lines
 from bench_assets.storage.local import LocalStore
 from bench_assets.storage.objects import ObjectStore
-from bench_assets.storage.payload import VOLATILE_SCORE_FIELDS, Stored, is_open, run_payload
+from bench_assets.storage.payload import VOLATILE_SCORE_FIELDS, Stored, is_open, run_payload, summary_payload
 
 RUN = "run.json"
 
@@ -191,6 +191,8 @@ def _from_start(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _fingerprint(name: str, chunks: Iterable[bytes]) -> str:
+    if name == "summary.json":
+        return digest(summary_payload(json.loads(b"".join(chunks))))
     if name != "scores.jsonl":
         whole = sha256()
         for chunk in chunks:

@@ -28,6 +28,11 @@ def run_payload(run: RunRecord) -> JsonValue:
     }
 
 
+def summary_payload(summary: JsonValue) -> JsonValue:
+    """Return the part of `summary.json` that two equal results have in common: all but what the judging cost."""
+    return {name: value for name, value in summary.items() if name != "judging"}
+
+
 def is_open(status: RunStatus | str, *, errors: int, judged: bool) -> bool:
     """Return whether going on with a run could add to it: something failed, is missing, or waits for its judge."""
     return status != "finished" or errors > 0 or not judged

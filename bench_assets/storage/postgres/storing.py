@@ -6,7 +6,7 @@ from sqlalchemy.exc import DBAPIError
 from bench_assets.contracts.base import digest
 from bench_assets.contracts.run import RunRecord, Summary
 from bench_assets.errors import RunConflict
-from bench_assets.storage.payload import Stored, is_open, run_payload
+from bench_assets.storage.payload import Stored, is_open, run_payload, summary_payload
 from bench_assets.storage.postgres import schema
 from bench_assets.storage.postgres.copying import COLUMNS, SpooledRows
 from bench_assets.storage.postgres.rows import metrics_row, run_row
@@ -16,7 +16,9 @@ _COPY = f"COPY executions (run_id, {', '.join(COLUMNS)}) FROM STDIN"
 
 def store(connection: Connection, run: RunRecord, summary: Summary, rows: SpooledRows) -> Stored:
     """Store a run; see `Database.store_run`. A continuation also takes back comparisons made with the run so far."""
-    payload = digest({"run": run_payload(run), "summary": summary.to_json(), "executions": rows.digest})
+    payload = digest(
+        {"run": run_payload(run), "summary": summary_payload(summary.to_json()), "executions": rows.digest}
+    )
     row = run_row(run) | {"payload_digest": payload}
     run_id = row["run_id"]
     # Two processes that store one run at once: the second waits here and then finds the first one's rows.
