@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from bench_assets.contracts.base import Record, VersionedRecord
+from bench_assets.contracts.base import JsonValue, Record, VersionedRecord
 
 
 class ResolvedSource(Record):
@@ -58,6 +58,13 @@ class EnvironmentRecord(VersionedRecord):
     """ISO 8601, UTC."""
     build_seconds: float
     """How long the build took when it was built."""
+
+    def identity_fields(self) -> dict[str, JsonValue]:
+        """Return what makes this environment another one than a second: its content, not where or when it was built."""
+        fields = {name: getattr(self, name) for name in ("fingerprint", "lock_digest", "python", "platform")}
+        local = self.source.kind == "local"
+        source = {"tree": self.source.tree} if local else {"commit": self.source.commit, "text": self.source.text}
+        return {**fields, "source": source, "connection": self.connection}
 
     @property
     def connection(self) -> list[str]:

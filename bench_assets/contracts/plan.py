@@ -92,8 +92,7 @@ class Plan(VersionedRecord):
         fields = self.to_json()
         for name in BESIDES:
             del fields[name]
-        for name in ("built_at", "build_seconds", "candidate"):
-            del fields["environment"][name]
+        fields["environment"] = self.environment.identity_fields()
         for name in PACE:
             del fields["policy"][name]
         return fields

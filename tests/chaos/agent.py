@@ -28,6 +28,8 @@ class Agent:
         await asyncio.sleep(random.uniform(0, 0.05))
         mischief = getattr(self, what.replace("-", "_"), None)
         result = mischief(question) if mischief else None
+        if asyncio.iscoroutine(result):
+            result = await result
         answer = "answer to " + hashlib.sha256(question.encode()).hexdigest()
         return answer if result is None else result
 
@@ -66,8 +68,8 @@ class Agent:
     def crash(self, question):
         os._exit(7)
 
-    def hang(self, question):
-        time.sleep(600)
+    async def hang(self, question):
+        await asyncio.sleep(600)
 
     def flaky_crash(self, question):
         if self._first_time(question):

@@ -53,7 +53,7 @@ class Chaos:
             benchmark = find_benchmark(workspace.project.benchmarks, "quiz@1.0")
             environment = build_environment(workspace, "chaos@local").record
             settings = RunSettings(
-                timeout_sec=2.0, retries=RETRIES, retry_backoff_sec=0.05, parallelism=3, concurrency=CONCURRENCY
+                timeout_sec=5.0, retries=RETRIES, retry_backoff_sec=0.05, parallelism=3, concurrency=CONCURRENCY
             )
             plan = plan_run(workspace, benchmark=benchmark, environment=environment, settings=settings)
         self.run_id = plan.run_id

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from io import StringIO

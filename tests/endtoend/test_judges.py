@@ -10,7 +10,6 @@ import pytest
 from tests.endtoend.project import ECHO, quiz, records, strict, write_package
 from tests.fakes.openai_endpoint import OpenAIEndpoint, verdict
 
-
 PUBLISHED = Path(os.environ.get("BENCH_TEST_DATA") or Path(__file__).parents[3] / "shared" / "data") / "openqa_eval"
 
 
