@@ -147,6 +147,8 @@ def _agent(baseline: RunRecord, candidate: RunRecord) -> Iterator[Difference]:
     names = ("candidate", "agent_source", "commit", "agent_entry_point", "agent_import_path", "agent_extra_deps")
     for name in (*names, "describe"):
         yield from _difference("agent", name, getattr(baseline, name), getattr(candidate, name), weight="intended")
+    message = "Only one of the two was built from exactly what its commit holds."
+    yield from _difference("agent", "dirty", baseline.dirty, candidate.dirty, message=message)
     one, other = baseline.environment.source.tree, candidate.environment.source.tree
     yield from _difference("agent", "files", (one or "")[:12], (other or "")[:12], weight="intended")
     weight: Weight = "intended" if _variant(baseline) != _variant(candidate) else "note"

@@ -1,6 +1,7 @@
 """How small a drop a comparison could have shown."""
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bench_assets.analysis.rates import normal_quantile
@@ -34,7 +35,7 @@ def detectable_drop(
     low, high = 0.0, 1.0
     if not shown(high):
         return None
-    for _ in range(20):
+    for _ in range(14):
         middle = (low + high) / 2
         low, high = (low, middle) if shown(middle) else (middle, high)
     return high
@@ -52,18 +53,20 @@ def exact_power(drop: float, *, n: int, share: float, alpha: float = 0.05, margi
     share = min(1.0, 2 * gains + drop)
     spread = 8 * math.sqrt(n * share * (1 - share)) + 1
     differing = np.arange(max(0, math.floor(n * share - spread)), min(n, math.ceil(n * share + spread)) + 1)
-    losses = np.maximum(_fewest_losses(differing, alpha=alpha), np.floor((margin * n + differing) / 2).astype(int) + 1)
+    losses = np.maximum(_fewest_losses(n, alpha)[differing], np.floor((margin * n + differing) / 2).astype(int) + 1)
     found = np.where(losses <= differing, bdtrc(losses - 1, differing, 1 - gains / share), 0.0)
     ways = gammaln(n + 1) - gammaln(differing + 1) - gammaln(n - differing + 1)
     chances = np.exp(ways + xlogy(differing, share) + xlog1py(n - differing, -share))
     return float(np.sum(chances * found))
 
 
-def _fewest_losses(differing: "np.ndarray", *, alpha: float) -> "np.ndarray":
-    """Return the fewest losses among so many differing questions at which p ≤ `alpha`; more than all where none is."""
+@lru_cache(maxsize=16)
+def _fewest_losses(n: int, alpha: float) -> "np.ndarray":
+    """Return, for 0 to `n` differing questions, the fewest losses at which p ≤ `alpha`; more than all where none is."""
     import numpy as np
     from scipy.special import bdtrc
 
+    differing = np.arange(n + 1)
     guess = (differing + normal_quantile(1 - alpha / 2) * np.sqrt(differing)) / 2
     losses: np.ndarray = np.maximum(np.floor(guess).astype(int) - 2, 1)
     while (low := (losses <= differing) & (bdtrc(losses - 1, differing, 0.5) > alpha / 2)).any():

@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 from statistics import NormalDist
 
-from bench_assets.analysis.metrics import standard_error
 from bench_assets.analysis.runs import ObservedRun
 from bench_assets.contracts.comparison import RunFigures
-from bench_assets.contracts.run import Interval
+from bench_assets.contracts.run import Interval, Summary
 
 
 def normal_quantile(share: float) -> float:
@@ -30,19 +29,26 @@ def wilson(rate: float, size: float, *, alpha: float = 0.05) -> Interval:
     return Interval(low=low, high=1.0 if rate == 1 else min(1.0, middle + half))
 
 
-def effective_size(means: Sequence[float], *, repetitions: int) -> float:
-    """Return how many independent observations the questions' `means` are worth.
+def effective_size(rate: float, *, stderr: float | None, questions: int, repetitions: int) -> float:
+    """Return how many independent observations a run is worth, from its rate and clustered standard error.
 
     Between the number of questions (repetitions that always agree say nothing new) and that of executions
     (repetitions as different as questions). Where no variance shows, it is the number of questions.
     """
-    questions = len(means)
-    rate = math.fsum(means) / questions
-    error = standard_error(means)
-    if not error:
+    if not stderr:
         return float(questions)
-    worth = rate * (1 - rate) / (error**2 * (questions - 1) / questions)
+    worth = rate * (1 - rate) / (stderr**2 * (questions - 1) / questions)
     return min(max(worth, float(questions)), float(questions * repetitions))
+
+
+def accuracy_interval(summary: Summary) -> Interval | None:
+    """Return the 95 % Wilson interval of a run's accuracy over its effective size; None when nothing was planned."""
+    if summary.accuracy is None:
+        return None
+    size = effective_size(
+        summary.accuracy, stderr=summary.stderr, questions=summary.questions, repetitions=summary.repetitions
+    )
+    return wilson(summary.accuracy, size)
 
 
 def pass_at(correct: Sequence[int], *, repetitions: int, k: int) -> float:
@@ -66,7 +72,6 @@ def run_figures(observed: ObservedRun) -> RunFigures:
     run, summary, repetitions = observed.run, observed.summary, observed.repetitions
     counts = [sum(one.outcome == "correct" for one in of) for of in observed.executions.values()]
     counts += [0] * observed.lost
-    means = [count / repetitions for count in counts]
     judged = summary.total - summary.errors
     ks = range(1, repetitions + 1) if counts else range(0)
     return RunFigures(
@@ -79,7 +84,7 @@ def run_figures(observed: ObservedRun) -> RunFigures:
         correct=summary.correct,
         accuracy=summary.accuracy,
         of_judged=summary.correct / judged if judged else None,
-        wilson=wilson(math.fsum(means) / len(means), effective_size(means, repetitions=repetitions)) if means else None,
+        wilson=accuracy_interval(summary),
         stderr=summary.stderr,
         outcomes=summary.outcomes,
         errors=summary.errors,

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bench_assets.analysis.many import holm
-from bench_assets.analysis.versions import candidate_order
+from bench_assets.analysis.rates import accuracy_interval
+from bench_assets.analysis.versions import VersionOrder, candidate_order
 from bench_assets.contracts.comparison import Comparison
 from bench_assets.contracts.gate import Verdict
 from bench_assets.contracts.leaderboard import Leaderboard, Standing
@@ -54,12 +55,16 @@ def leaderboard(benchmark: str, *, entries: Iterable[Entry], known: Iterable[str
 
 
 def history(entries: Iterable[Entry]) -> list[Standing]:
-    """Return the standings in the order of versions: branches and commits first, by time, then releases."""
+    """Return the standings by agent and version: branches and commits first, by time, then releases."""
     rows = list(entries)
     compared = {row.run.candidate: row.comparison for row in rows if row.comparison is not None}
     same_baseline = len({one.baseline.run_id for one in compared.values()}) <= 1
     standings = _standings(rows, corrected_p_values(compared) if same_baseline else {})
-    return sorted(standings, key=lambda one: (candidate_order(one.candidate, time=one.start_time or ""), one.run_id))
+    return sorted(standings, key=_place)
+
+
+def _place(one: Standing) -> tuple[str, VersionOrder, str]:
+    return one.candidate.partition("@")[0], candidate_order(one.candidate, time=one.start_time or ""), one.run_id
 
 
 def _standings(rows: list[Entry], p_values: Mapping[str, float]) -> list[Standing]:
@@ -74,7 +79,7 @@ def _standings(rows: list[Entry], p_values: Mapping[str, float]) -> list[Standin
                 candidate=row.run.candidate,
                 run_id=row.run.run_id,
                 accuracy=row.summary.accuracy,
-                interval=row.summary.interval,
+                interval=accuracy_interval(row.summary),
                 questions=row.summary.questions,
                 repetitions=row.summary.repetitions,
                 errors=row.summary.errors,

@@ -189,6 +189,16 @@ class Transition(Record):
         """Share of the candidate's repetitions that are correct."""
         return score_of(self.candidate)
 
+    @property
+    def baseline_outcome(self) -> Outcome | None:
+        """The outcome of all the baseline's repetitions; None where they differ."""
+        return outcome_of(self.baseline)
+
+    @property
+    def candidate_outcome(self) -> Outcome | None:
+        """The outcome of all the candidate's repetitions; None where they differ."""
+        return outcome_of(self.candidate)
+
 
 class Group(Record):
     """The common questions that share a value of one meta field."""
@@ -242,6 +252,11 @@ class Comparison(VersionedRecord):
     """Sentences that belong beside the figures."""
     transitions: list[Transition]
     """Every common question, in the candidate's order."""
+
+
+def outcome_of(side: list[Shown]) -> Outcome | None:
+    """Return the outcome that all repetitions share; None where they differ."""
+    return side[0].outcome if len({shown.outcome for shown in side}) == 1 else None
 
 
 def score_of(side: list[Shown]) -> float:

@@ -15,7 +15,7 @@ class Standing(Record):
     accuracy: float | None
     """None when nothing was planned."""
     interval: Interval | None
-    """95 %; None below 2 questions."""
+    """95 %, Wilson; None when nothing was planned."""
     questions: int
     repetitions: int
     errors: int

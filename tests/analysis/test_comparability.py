@@ -103,6 +103,7 @@ def test_a_run_in_which_nothing_was_judged_is_noted():
         ({"environment": environment("kg@v2", platform="macos")}, "environment", "platform"),
         ({"environment": environment("kg@v2", lock_digest="2" * 64)}, "environment", "lock"),
         ({"kwargs": {"k": 5}}, "agent", "kwargs"),
+        ({"dirty": True}, "agent", "dirty"),
         ({"benchmark": "facts@1.1"}, "benchmark", "version"),
     ],
 )

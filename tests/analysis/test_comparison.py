@@ -70,6 +70,7 @@ def test_a_transition_shows_both_answers_both_reasons_and_both_errors():
     assert (one.candidate[0].answer, one.candidate[0].error) == (None, "timeout: ")
     assert (one.golden, one.question) == ("golden", "What is q1?")
     assert (one.baseline_score, one.candidate_score) == (1.0, 0.0)
+    assert (one.baseline_outcome, one.candidate_outcome) == ("correct", "agent_error")
 
 
 META = {"q0": {"topic": "sea"}, "q1": {"topic": "sea"}, "q2": {"topic": "sky"}, "q3": {"topic": "sky"}}

@@ -24,14 +24,19 @@ def test_an_interval_of_nothing_is_refused():
         wilson(0.5, 0)
 
 
+def size(means, *, repetitions):
+    stderr = statistics.stdev(means) / len(means) ** 0.5
+    return effective_size(statistics.mean(means), stderr=stderr, questions=len(means), repetitions=repetitions)
+
+
 def test_a_question_asked_again_with_the_same_result_is_no_further_observation():
-    assert effective_size([1.0, 0.0, 1.0, 0.0], repetitions=4) == pytest.approx(4)
-    assert effective_size([1.0, 1.0], repetitions=4) == 2
-    assert effective_size([0.5, 0.5, 0.5, 0.75], repetitions=4) == 16
+    assert size([1.0, 0.0, 1.0, 0.0], repetitions=4) == pytest.approx(4)
+    assert size([1.0, 1.0], repetitions=4) == 2
+    assert size([0.5, 0.5, 0.5, 0.75], repetitions=4) == 16
 
 
 def test_without_repetitions_every_question_is_one_observation():
-    assert effective_size([1.0, 0.0, 0.0, 1.0, 1.0], repetitions=1) == pytest.approx(5)
+    assert size([1.0, 0.0, 0.0, 1.0, 1.0], repetitions=1) == pytest.approx(5)
 
 
 def test_pass_at_k_and_pass_all_k_count_the_subsets_of_repetitions():

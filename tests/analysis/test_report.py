@@ -27,7 +27,7 @@ class Reader(HTMLParser):
         self.elements.append((name, dict(attributes)))
         self.inside = name in ("script", "style")
 
-    def handle_endtag(self, name):
+    def handle_endtag(self, name):  # noqa: ARG002
         self.inside = False
 
     def handle_data(self, text):

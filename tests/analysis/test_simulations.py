@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bench_assets.analysis.drop import detectable_by_gate, drop_status
+from bench_assets.analysis.metrics import standard_error
 from bench_assets.analysis.paired import paired_effect
 from bench_assets.analysis.rates import effective_size, wilson
 from bench_assets.contracts.comparison import Effect
@@ -78,6 +79,8 @@ def test_the_interval_of_a_run_covers_its_accuracy_in_95_of_100_runs(n, repetiti
     true = 0.2 * 0.15 + 0.3 * 0.7 + 0.5 * 0.95
     covered = 0
     for row in means.tolist():
-        found = wilson(statistics.fmean(row), effective_size(row, repetitions=repetitions))
+        mean, stderr = statistics.fmean(row), standard_error(row)
+        size = effective_size(mean, stderr=stderr, questions=n, repetitions=repetitions)
+        found = wilson(mean, size)
         covered += found.low <= true <= found.high
     assert 0.93 <= covered / PAIRS <= 0.97

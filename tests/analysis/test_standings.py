@@ -46,6 +46,11 @@ def test_the_history_is_in_the_order_of_versions():
     assert [one.candidate for one in history(entries)] == ["kg@main", "kg@v1.9.0", "kg@v1.10.0-rc1", "kg@v1.10.0"]
 
 
+def test_agents_stand_beside_each_other_in_the_history():
+    entries = [entry(name, correct=60) for name in ("web@v1", "kg@v2", "web@v0.9")]
+    assert [one.candidate for one in history(entries)] == ["kg@v2", "web@v0.9", "web@v1"]
+
+
 def test_a_run_over_other_questions_than_the_rest_is_marked():
     other = entry("kg@v9", correct=60, run={"dataset_digest": "e" * 64})
     found = leaderboard("facts@1.0", entries=[base(), entry("kg@v2", correct=60), other])

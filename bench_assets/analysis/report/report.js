@@ -2,7 +2,7 @@
 // The questions' table. Every text goes in through textContent: nothing of an answer is ever read as HTML.
 const data = JSON.parse(document.getElementById("data").textContent);
 const questions = data.questions;
-const STEP = 100; // rows put into the page at once
+const STEP = 50; // rows put into the page at once
 const COLOURS = {
   broken: "worse", to_error: "worse", fixed: "better", from_error: "better", flaky: "even", still_error: "worse",
   still_wrong: "plain", still_right: "plain", right: "better", wrong: "worse", error: "worse",
