@@ -62,6 +62,8 @@ class Request:
     concurrency: int | None = None
     min_start_interval: float | None = None
     retries: int | None = None
+    retries_for: tuple[str, ...] = ()
+    questions_per_worker: int | None = None
     retry_backoff_sec: float | None = None
     checkpoint_dir: str | None = None
     checkpoint_flush_every: int | None = None
@@ -86,21 +88,20 @@ class Request:
             "timeout_sec": self.timeout,
             "worker_ready_timeout_sec": self.worker_ready_timeout,
             "min_start_interval_sec": self.min_start_interval,
-            "env_overrides": self._variables(),
+            "env_overrides": dict(_pair(text, option="--env-override") for text in self.env_override),
+            "retries_by_cause": dict(_pair(text, option="--retries-for") for text in self.retries_for) or None,
         }
         if self.only is not None:
             Only(self.only)
             values["resume"] = True
         return RunSettings.from_json(values, source="the command line")
 
-    def _variables(self) -> dict[str, str]:
-        given = {}
-        for text in self.env_override:
-            name, equals, value = text.partition("=")
-            if not equals:
-                raise InvalidInput(f"--env-override `{name}` has no value; write NAME=VALUE.")
-            given[name] = value
-        return given
+
+def _pair(text: str, *, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidInput(f"{option} `{name}` has no value; write NAME=VALUE.")
+    return name, value
 
 
 def evaluate(request: Request) -> int:

@@ -30,6 +30,12 @@ OPTIONS = [
     click.option("--concurrency", type=int, help="Questions in flight in one worker of an async adapter."),
     click.option("--min-start-interval", type=float, help="Least seconds between two questions handed out."),
     click.option("--retries", type=int, help="Further attempts after one that failed."),
+    click.option(
+        "--retries-for", multiple=True, metavar="CAUSE=N", help="Another budget after one cause, e.g. timeout=0."
+    ),
+    click.option(
+        "--questions-per-worker", type=int, help="Replace a worker after so many questions: agents that leak."
+    ),
     click.option("--retry-backoff-sec", type=float, help="Pause before the second attempt; it doubles with each."),
     click.option("--checkpoint-dir", help="Where settled answers go as they settle: a folder or s3://bucket/prefix."),
     click.option("--checkpoint-flush-every", type=int, help="On S3: settled answers a checkpoint object."),

@@ -9,7 +9,14 @@ from bench_assets.contracts.benchmark import ExecutionPolicy
 from bench_assets.contracts.environment import EnvironmentRecord
 from bench_assets.contracts.judge import JudgeSpec
 
-PACE = ("parallelism", "concurrency", "min_start_interval_sec", "checkpoint_flush_every", "worker_ready_timeout_sec")
+PACE = (
+    "parallelism",
+    "concurrency",
+    "min_start_interval_sec",
+    "questions_per_worker",
+    "checkpoint_flush_every",
+    "worker_ready_timeout_sec",
+)
 """Parts of the policy that change how fast a run goes, not what it is: a resume may change them."""
 
 

@@ -28,11 +28,17 @@ class PlanConfig(dg.Config):
     parallelism: int | None = Field(default=None, description="Workers at once.")
     concurrency: int | None = Field(default=None, description="Questions in flight in one worker of an async adapter.")
     retries: int | None = Field(default=None, description="Further attempts after one that failed.")
+    retries_by_cause: dict[str, int] | None = Field(
+        default=None, description="Another budget than `retries` by how an attempt ended, for instance {timeout: 0}."
+    )
     retry_backoff_sec: float | None = Field(
         default=None, description="Pause before the second attempt; it doubles with each further one."
     )
     min_start_interval_sec: float | None = Field(
         default=None, description="Least seconds between two questions handed out, over all workers."
+    )
+    questions_per_worker: int | None = Field(
+        default=None, description="Replace a worker after so many questions, for agents that leak."
     )
     checkpoint_dir: str | None = Field(
         default=None, description="Where settled answers go as they settle: a folder or s3://bucket/prefix."

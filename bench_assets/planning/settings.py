@@ -1,8 +1,11 @@
 """What a person can set for one run."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from bench_assets.contracts.agent import VariableName
+from bench_assets.contracts.answer import ErrorKind
 from bench_assets.contracts.base import Record
 
 RUN_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
@@ -21,8 +24,10 @@ class RunSettings(Record):
     parallelism: int | None = Field(default=None, ge=1)
     concurrency: int | None = Field(default=None, ge=1)
     retries: int | None = Field(default=None, ge=0)
+    retries_by_cause: dict[ErrorKind, Annotated[int, Field(ge=0)]] | None = None
     retry_backoff_sec: float | None = Field(default=None, ge=0)
     min_start_interval_sec: float | None = Field(default=None, ge=0)
+    questions_per_worker: int | None = Field(default=None, ge=1)
     checkpoint_flush_every: int | None = Field(default=None, ge=1)
     checkpoint_dir: str | None = None
     """A folder or `s3://bucket/prefix`; None means `checkpoints/` in the storage."""
