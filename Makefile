@@ -24,6 +24,9 @@ ui: .venv/runtime ## Open Dagster's UI on port 3000.
 	@$(BIN)/python examples/abacus/make_repository.py .bench/demo/abacus
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dagster dev
 
+picture: .venv/dev ## Take the README's picture of the UI anew; needs Chromium.
+	@$(BIN)/python -m tests.ui.picture docs/pictures/graph.png
+
 lint: .venv/dev ## Check style and types, and that the definitions load.
 	@$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

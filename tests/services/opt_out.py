@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import pytest
 
 VARIABLE = "BENCH_TESTS_WITHOUT"
-"""Names of services, separated by commas (`s3`, `postgres`), whose tests are skipped on machines that cannot run them.
+"""Names of services, separated by commas (`s3`, `postgres`, `browser`), whose tests are skipped.
 
-Without it a service that does not start fails the tests: a skipped test proves nothing, and nobody reads skips.
+It is for machines that cannot run them. Without it a service that does not start fails the tests: a skipped test proves nothing, and nobody reads skips.
 """
 
 
