@@ -3,7 +3,8 @@
 import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote, urlsplit
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from bench_assets.contracts.base import JsonValue
 from bench_assets.contracts.judge import JudgeSpec
@@ -13,13 +14,33 @@ from bench_assets.redaction import Redactor, redact_url
 
 
 @dataclass(frozen=True, kw_only=True)
+class TokenRequest:
+    """How a token is asked for."""
+
+    url: str
+    scope: str
+    timeout: float
+    """Seconds for one request."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class JudgeEndpoint:
     """One endpoint with everything that a request to it needs. Its repr shows no secret."""
 
     base_url: str
     """Without credentials and query: fit to be shown."""
     query: Mapping[str, str] = field(repr=False)
-    """What stood behind the `?` of the address; sent along with each request."""
+    """What stood behind the `?` of the address, and what the provider needs; sent along with each request."""
+    path: str
+    """Behind the base."""
+    key_header: str
+    """The header that carries the key or the token."""
+    key_prefix: str
+    """What stands before it."""
+    tokens: TokenRequest | None
+    """None where the key itself goes along with each request."""
+    ca_bundle: str | None
+    """A file of certificates to trust; None means the usual ones."""
     api_key: str | None = field(repr=False)
     """None when there is none."""
     missing_key: str | None
@@ -56,7 +77,12 @@ def endpoint_of(
     hidden += [value.partition(" ")[2] for value in headers.values()]  # the token of `Bearer …`
     return JudgeEndpoint(
         base_url=parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl(),
-        query=dict(parse_qsl(parts.query)),
+        query=_query(spec, provider) | dict(parse_qsl(parts.query)),
+        path=provider.path.format(model=quote(spec.model or "", safe="")),
+        key_header=provider.key_header,
+        key_prefix=provider.key_prefix,
+        tokens=_tokens(spec, provider, environ),
+        ca_bundle=_ca_bundle(spec, provider, environ),
         api_key=api_key,
         missing_key=(spec.api_key_env or provider.api_key_env) if provider.needs_key and not api_key else None,
         headers=headers,
@@ -70,6 +96,30 @@ def _basic_authorization(user: str) -> dict[str, str]:
     if not user:
         return {}
     return {"Authorization": "Basic " + base64.b64encode(unquote(user).encode("utf-8", "replace")).decode("ascii")}
+
+
+def _query(spec: JudgeSpec, provider: Provider) -> dict[str, str]:
+    given = {"api-version": spec.api_version} if spec.api_version else {}
+    return dict(provider.query) | given
+
+
+def _tokens(spec: JudgeSpec, provider: Provider, environ: Mapping[str, str]) -> TokenRequest | None:
+    if provider.tokens is None:
+        return None
+    url = spec.oauth_url or provider.tokens.url
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidJudge(f"The judge's `oauth_url` must be an http(s) address; it is `{redact_url(url)}`.")
+    scope = spec.scope or _variable(environ, provider.tokens.scope_env) or provider.tokens.scope
+    return TokenRequest(url=url, scope=scope, timeout=min(spec.timeout, 30.0))
+
+
+def _ca_bundle(spec: JudgeSpec, provider: Provider, environ: Mapping[str, str]) -> str | None:
+    path = spec.ca_bundle or _variable(environ, provider.ca_bundle_env)
+    if path and not Path(path).is_file():
+        where = "`ca_bundle`" if spec.ca_bundle else f"the variable `{provider.ca_bundle_env}`"
+        raise InvalidJudge(f"The judge's certificates in {where} are not there: no file `{path}`.")
+    return path or None
 
 
 def _params(spec: JudgeSpec) -> dict[str, JsonValue]:

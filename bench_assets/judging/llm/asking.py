@@ -114,7 +114,7 @@ class Judge:
         error = ScoreError(code=failure.code, message=self._redact(failure.message))
         if failure.kind == "stop":
             self._refused = JudgeFailed(
-                f"The judge `{self._spec.model}` cannot be asked. {error.message} "
+                f"The judge `{self._spec.model}` cannot be asked. {error.message.rstrip('.')}. "
                 "Put that right and judge again; the answers are kept."
             )
             raise self._refused
