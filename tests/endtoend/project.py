@@ -178,12 +178,13 @@ def quiz(count: int = 4) -> list[dict[str, Any]]:
     ]
 
 
-def processes_with(variable: str) -> list[int]:
-    """Return the live processes that were started with `NAME=value` in their environment."""
+def workers_with(variable: str) -> list[int]:
+    """Return the live processes of workers that were started with `NAME=value` in their environment."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and variable.encode() in (entry / "environ").read_bytes().split(b"\0"):
+            variables = (entry / "environ").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            if variable.encode() in variables and any(item.startswith(b"BENCH_WORKER=") for item in variables):
                 found.append(int(entry.name))
         except OSError:  # gone meanwhile
             continue
@@ -193,6 +194,6 @@ def processes_with(variable: str) -> list[int]:
 def wait_until_gone(variable: str, *, timeout: float = 10) -> list[int]:
     """Wait for those processes to end. Returns the ones that did not."""
     deadline = time.monotonic() + timeout
-    while (left := processes_with(variable)) and time.monotonic() < deadline:
+    while (left := workers_with(variable)) and time.monotonic() < deadline:
         time.sleep(0.1)
     return left
