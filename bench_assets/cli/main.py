@@ -16,6 +16,7 @@ COMMANDS = {
     "status": "bench_assets.cli.status:status",
     "benchmarks": "bench_assets.cli.benchmarks:benchmarks",
     "validate": "bench_assets.cli.benchmarks:validate",
+    "import": "bench_assets.cli.importing:import_",
     "candidates": "bench_assets.cli.candidates:candidates",
     "judge": "bench_assets.cli.judge:judge",
 }
@@ -24,6 +25,7 @@ SUMMARIES = {
     "status": "Tell how far a run has come.",
     "benchmarks": "List the benchmarks of this project.",
     "validate": "Check a benchmark's spec and every row of its dataset.",
+    "import": "Turn a table (CSV, TSV, JSON) into a dataset.",
     "candidates": "Register agents' versions for the UI and for `dagster asset materialize`.",
     "judge": "Hold a judge against people, score a run again, see which labels change.",
 }
