@@ -88,6 +88,7 @@ class Request:
             "timeout_sec": self.timeout,
             "worker_ready_timeout_sec": self.worker_ready_timeout,
             "min_start_interval_sec": self.min_start_interval,
+            "checkpoint_dir": _place(self.checkpoint_dir) if self.checkpoint_dir else None,
             "env_overrides": dict(_pair(text, option="--env-override") for text in self.env_override),
             "retries_by_cause": dict(_pair(text, option="--retries-for") for text in self.retries_for) or None,
         }
@@ -95,6 +96,11 @@ class Request:
             Only(self.only)
             values["resume"] = True
         return RunSettings.from_json(values, source="the command line")
+
+
+def _place(text: str) -> str:
+    """Return a place as it is meant from the current folder: a folder made absolute, an address as it is."""
+    return text if "://" in text else str(Path(text).expanduser().absolute())
 
 
 def _pair(text: str, *, option: str) -> tuple[str, str]:
@@ -142,9 +148,8 @@ def _register(workspace: Workspace, named: NamedAgent) -> None:
 def _deliver(workspace: Workspace, request: Request, result: Result) -> None:
     """Copy the bundle to where the person asked for it."""
     bundle = RunBundle(workspace.store, result.plan.run_id)
-    places = [str(request.output_dir.expanduser().absolute())] if request.output_dir else []
-    for place in (*places, *([request.upload_dir] if request.upload_dir else [])):
-        result.places.append(bundle.copy_to(workspace.open_place(place)))
+    for place in filter(None, (request.output_dir, request.upload_dir)):
+        result.places.append(bundle.copy_to(workspace.open_place(_place(str(place)))))
 
 
 class Evaluation:
