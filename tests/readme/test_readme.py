@@ -9,7 +9,7 @@ from sqlalchemy import create_engine, inspect
 
 from bench_assets.storage.postgres.connecting import parse_url
 from tests.fakes.openai_endpoint import OpenAIEndpoint, verdict
-from tests.readme.checkout import ROOT, clean_environment, fresh_copy
+from tests.readme.checkout import ROOT, clean_environment, fresh_copy, running_in
 from tests.readme.reading import blocks, links, named, table
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -60,6 +60,7 @@ def test_every_command_of_the_readme_works_when_pasted(tmp_path, s3_endpoint, da
         said = f"{done.stdout[-4000:]}\n--- standard error\n{done.stderr[-6000:]}"
         assert done.returncode == 0, said
         assert judge.requests
+    assert running_in(copy) == []
     check_the_demo_says_what_the_readme_shows(done.stdout)
     check_things_land_where_the_readme_says(copy, cache)
     check_s3_and_postgres(s3_endpoint, prefix, database_url)

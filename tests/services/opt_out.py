@@ -9,7 +9,8 @@ import pytest
 VARIABLE = "BENCH_TESTS_WITHOUT"
 """Names of services, separated by commas (`s3`, `postgres`, `browser`), whose tests are skipped.
 
-It is for machines that cannot run them. Without it a service that does not start fails the tests: a skipped test proves nothing, and nobody reads skips.
+It is for machines that cannot run them. Without it a service that does not start fails the tests: a skipped test
+proves nothing, and nobody reads skips.
 """
 
 

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 import time
 import urllib.request
 from typing import Any
@@ -72,7 +73,17 @@ def test_a_run_terminated_from_the_ui_is_canceled_leaves_no_worker_and_goes_on_l
 
 def materialize(project: UserProject, select: str, *options: str) -> "subprocess.CompletedProcess[str]":
     """Materialize by hand."""
-    command = ["dagster", "asset", "materialize", "-m", "bench_assets.definitions", "--select", select]
+    command = [
+        sys.executable,
+        "-m",
+        "dagster",
+        "asset",
+        "materialize",
+        "-m",
+        "bench_assets.definitions",
+        "--select",
+        select,
+    ]
     return project.program(*command, *options)
 
 

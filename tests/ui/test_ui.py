@@ -1,19 +1,17 @@
 """A stranger's first evaluation in Dagster's UI, with the mouse, in a real browser."""
 
 import json
-import os
 import subprocess
 import sys
 import time
 import urllib.request
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.fakes.openai_endpoint import OpenAIEndpoint, verdict
-from tests.readme.checkout import clean_environment, fresh_copy
+from tests.readme.checkout import clean_environment, fresh_copy, running_in
 from tests.services.opt_out import unless_opted_out
 from tests.ui.browser import NoBrowser, find_browser, open_page
 from tests.ui.server import dagster_dev
@@ -119,23 +117,3 @@ def ask(address: str, query: str, **variables: Any) -> Any:
     request = urllib.request.Request(f"{address}/graphql", data=body, headers={"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as reply:
         return json.load(reply)["data"]
-
-
-def running_in(folder: Path) -> list[str]:
-    """Return the commands of processes whose working directory or environment is that of the copy, after 20 s."""
-    end = time.monotonic() + 20
-    while (found := list(_running_in(folder))) and time.monotonic() < end:
-        time.sleep(0.25)
-    return found
-
-
-def _running_in(folder: Path):
-    for process in Path("/proc").glob("[0-9]*"):
-        if int(process.name) == os.getpid():
-            continue
-        try:
-            places = [(process / "cwd").readlink().as_posix(), (process / "environ").read_text(errors="replace")]
-            if any(str(folder) in place for place in places):
-                yield (process / "cmdline").read_text(errors="replace").replace("\0", " ")
-        except OSError:
-            continue  # it ended meanwhile
