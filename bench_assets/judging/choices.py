@@ -20,6 +20,8 @@ from bench_assets.contracts.outcome import Label
 
 LATIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _IS = r"\w*\s*(?:(?:is|would be|should be|это)\b|[:=–—-])*\s*(?:(?:option|choice|letter|вариант|буква)\b)?[:\s]*"
+_OPEN = r"(?:[ (\[\"'*_$]|\\\(|\\text\s*\{)*"
+"""What may stand between the sign and the letter: brackets, emphasis, the beginning of a formula."""
 
 
 def choice(golden: str | list[str], answer: str, spec: JudgeSpec) -> tuple[Label, str]:
@@ -63,9 +65,9 @@ def chosen_in(text: str, letters: str) -> set[str]:
     alone = rf"({capital})(?![\w'’])|({one})(?=[)\]\"'*_}}.,;:!]|$)"
     article = r"(?:^|(?<=[.!?:]\s))A\s(?!or\b|and\b|или\b|и\b)[^\W\d_]"
     for pattern in (
-        rf"(?i:\b(?:answer|ответ){_IS})[(\[\"'*_$]*(?:{alone})",
+        rf"(?i:\b(?:answer|ответ){_IS}){_OPEN}(?:{alone})",
         rf"\\boxed\s*\{{\s*(?:\\text\s*\{{)?\s*\(?({one})\)?\s*\}}",
-        rf"(?i:\b(?:option|choice|вариант){_IS})[(\[\"'*_$]*(?:{alone})",
+        rf"(?i:\b(?:option|choice|вариант){_IS}){_OPEN}(?:{alone})",
         rf"\(({one})\)|(?<![\w(])({capital})\)|\*\*\(?({one})\)?[.:]?\*\*|^({capital})[.:](?=\s|$)",
         rf"(?<![\w'’])(?!I\b)(?!{article})({capital})(?![\w'’])(?!\.\w)",
     ):

@@ -18,7 +18,7 @@ from bench_assets.judging.llm.voting import voted
 from bench_assets.judging.scorer import JudgeItem, Scorer
 from bench_assets.judging.verdicts import VerdictStore
 
-AHEAD = 4
+AHEAD = 8
 """Items taken ahead, as a multiple of `concurrency`: one slow verdict at the head must not starve the rest."""
 
 CLOSED = "The judge was closed while it was asked. Judge again; the answers are kept."
