@@ -12,9 +12,11 @@ from bench_assets.catalog.benchmarks import Benchmark, list_benchmarks
 from bench_assets.catalog.project import Project
 from bench_assets.defs.agent_environment import agent_environment
 from bench_assets.defs.answers import answers_asset
+from bench_assets.defs.automation import carry_on_sensors
 from bench_assets.defs.plan import plan_asset
 from bench_assets.defs.result_rows import result_rows_asset
 from bench_assets.defs.scores import scores_asset
+from bench_assets.defs.sensors import new_git_tags_sensor
 from bench_assets.defs.summary import summary_asset
 from bench_assets.io_managers.records import records_io_manager
 from bench_assets.resources.workspace import WorkspaceResource
@@ -31,6 +33,7 @@ def build_definitions(benchmarks: Sequence[Benchmark], *, workspace: Workspace |
             "workspace": workspace or WorkspaceResource(s3=S3Resource()),
             "records": records_io_manager,
         },
+        sensors=[new_git_tags_sensor(benchmarks), *carry_on_sensors(benchmarks)],
         executor=dg.in_process_executor,
     )
 

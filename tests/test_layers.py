@@ -18,6 +18,7 @@ ABOVE = {
     "analysis": {"errors", "contracts"},
     "storage": {"errors", "contracts", "redaction"},
     "planning": {"errors", "contracts", "catalog"},
+    "watching": {"errors", "contracts", "environments", "analysis"},
 }
 PLAIN = set(ABOVE)
 ABOVE["stages"] = PLAIN

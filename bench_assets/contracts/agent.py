@@ -7,9 +7,12 @@ from urllib.parse import quote, unquote
 from pydantic import Field, model_validator
 
 from bench_assets.contracts.base import JsonValue, Record
+from bench_assets.contracts.watch import Watch
 from bench_assets.errors import InvalidAgent
 
-AGENT_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+AGENT_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*(?:\.{1,2}[A-Za-z0-9_-]+)*$"
+"""Letters, digits, `_`, `-` and dots. A dot at the end, or three in a row, would end a range of Dagster's keys."""
+
 VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 KEY = re.compile(
     r"^(?P<agent>[A-Za-z0-9][A-Za-z0-9._-]*)@(?P<ref>[A-Za-z0-9._/@+=%-]+)(?:~(?P<variant>[A-Za-z0-9._-]+))?$"
@@ -49,6 +52,8 @@ class AgentSpec(Record):
     """Handed to `run` with each question, as far as it takes them."""
     variants: dict[Annotated[str, Field(pattern=AGENT_NAME)], Variant] = Field(default_factory=dict)
     """Named changes; a candidate `agent@ref~variant` runs with one."""
+    watch: Watch | None = None
+    """Which new versions are benchmarked without anyone asking; None means none."""
     description: str = ""
     """Free text."""
 

@@ -68,6 +68,8 @@ class BenchmarkSpec(ExecutionPolicy):
     """A random subset of so many questions; None means all."""
     seed: int = 0
     """Seed of `sample`."""
+    automation: bool = False
+    """Whether a new plan is carried on by itself, by Dagster's daemon: answers, scores and everything behind them."""
     gate: GatePolicy = GatePolicy()
     """What is asked of a candidate before it may take its baseline's place."""
 

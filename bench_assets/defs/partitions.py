@@ -14,6 +14,9 @@ candidates = dg.DynamicPartitionsDefinition(name="candidates")
 
 OWNERS = ["team:evaluation"]
 
+BY_HAND = {"plan"}
+"""Assets that start something new, so only a person or a sensor makes them."""
+
 SHARED = {"agent_environment"}
 """Assets that all benchmarks have in common."""
 
@@ -61,7 +64,24 @@ def benchmark_asset(
         group_name=re.sub(r"[^A-Za-z0-9_]", "_", f"{benchmark.spec.name}_{benchmark.spec.version}"),
         kinds=kinds,
         description=description,
+        automation_condition=behind_a_plan() if benchmark.spec.automation and name not in BY_HAND else None,
     )
+
+
+def behind_a_plan() -> dg.AutomationCondition[dg.AssetKey | dg.AssetCheckKey]:
+    """Return when an asset is made by itself: something it reads is new, all of it is there, nobody is at it.
+
+    What was requested or made since does not count, so a failure is not repeated until a person asks for it.
+    """
+    news = dg.AutomationCondition.any_deps_updated().since(
+        dg.AutomationCondition.newly_requested() | dg.AutomationCondition.newly_updated()
+    )
+    return (
+        news
+        & ~dg.AutomationCondition.any_deps_missing()
+        & ~dg.AutomationCondition.any_deps_in_progress()
+        & ~dg.AutomationCondition.in_progress()
+    ).with_label("behind a new plan")
 
 
 def split(partition: str) -> tuple[str, str]:

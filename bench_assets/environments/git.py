@@ -114,6 +114,23 @@ def resolve_commit(source: GitSource, *, variables: Mapping[str, str]) -> str:
     raise _no_such_ref(source, variables=variables, redact=redact)
 
 
+def remote_refs(source: GitSource, *, variables: Mapping[str, str], timeout_sec: float) -> dict[str, str]:
+    """Return all tags and branches of a source's repository: `refs/tags/v1` → full id of the commit.
+
+    Annotated tags are followed to their commit. Raises EnvironmentFailed when the repository refuses, is absent or
+    does not answer in time.
+    """
+    found = _remote_refs(
+        source,
+        patterns=["refs/tags/*", "refs/heads/*"],
+        variables=git_variables(variables, sources=[source]),
+        redact=Redactor(source.secrets),
+        timeout_sec=timeout_sec,
+    )
+    peeled = {name.removesuffix("^{}"): commit for name, commit in found.items() if name.endswith("^{}")}
+    return {name: commit for name, commit in found.items() if not name.endswith("^{}")} | peeled
+
+
 def work_tree_state(path: Path, *, variables: Mapping[str, str]) -> WorkTreeState | None:
     """Return the commit and the state of a local folder.
 
@@ -162,9 +179,15 @@ def _patterns(ref: str | None) -> dict[str, str]:
 
 
 def _remote_refs(
-    source: GitSource, *, patterns: Sequence[str], variables: Mapping[str, str], redact: Redactor
+    source: GitSource,
+    *,
+    patterns: Sequence[str],
+    variables: Mapping[str, str],
+    redact: Redactor,
+    timeout_sec: float = LOOKUP_TIMEOUT_SEC,
 ) -> dict[str, str]:
-    result = _git(["ls-remote", "--", source.url, *patterns], variables=variables, redact=redact)
+    ask = ["ls-remote", "--", source.url, *patterns]
+    result = _git(ask, variables=variables, redact=redact, timeout_sec=timeout_sec)
     if result.returncode != 0:
         raise EnvironmentFailed(_why_refused(source, result))
     return {name: commit for commit, _, name in (line.partition("\t") for line in result.stdout.splitlines())}
@@ -241,12 +264,18 @@ def _is_commit(identifier: str, *, at: Sequence[str], variables: Mapping[str, st
     return _git([*at, "cat-file", "-t", identifier], variables=variables).stdout.strip() == "commit"
 
 
-def _git(arguments: Sequence[str], *, variables: Mapping[str, str], redact: Redactor | None = None) -> Finished:
+def _git(
+    arguments: Sequence[str],
+    *,
+    variables: Mapping[str, str],
+    redact: Redactor | None = None,
+    timeout_sec: float = LOOKUP_TIMEOUT_SEC,
+) -> Finished:
     # Messages are read for what they mean, so they must not be translated.
     return run_child(
         ["git", *arguments],
         variables={**variables, "LC_ALL": "C", "LANGUAGE": ""},
-        timeout_sec=LOOKUP_TIMEOUT_SEC,
+        timeout_sec=timeout_sec,
         limit=LOOKUP_LIMIT,
         redact=redact or Redactor(),
     )

@@ -6,6 +6,7 @@ from bench_assets.environments.cache import Built, default_worker_source
 from bench_assets.environments.request import EnvironmentRequest
 from bench_assets.environments.source import parse_source
 from bench_assets.environments.source_records import GitSource, LocalSource, Source
+from bench_assets.environments.tokens import with_tokens
 from bench_assets.errors import InvalidAgent
 from bench_assets.stages.workspace import Workspace
 
@@ -26,8 +27,8 @@ def environment_request(
     workspace: Workspace, *, key: CandidateKey, agent: AgentSpec, worker_source: str | None = None
 ) -> EnvironmentRequest:
     """Return what is to be installed for a candidate. Raises InvalidAgent for sources that cannot be parsed."""
-    base = workspace.project.folder
-    source = parse_source(agent.source, ref=key.ref, base=base)
+    base, environ = workspace.project.folder, workspace.environ
+    source = parse_source(with_tokens(agent.source, environ), ref=key.ref, base=base)
     if "{ref}" not in agent.source and not isinstance(source, LocalSource) and key.ref != own_ref(source):
         raise InvalidAgent(
             f"`{key}` asks for `{key.ref}`, but the source of `{key.agent}` is `{source.redacted}` whatever the ref. "
@@ -36,7 +37,7 @@ def environment_request(
     return EnvironmentRequest(
         candidate=str(key),
         source=source,
-        extra_deps=tuple(parse_source(text, ref=key.ref, base=base) for text in agent.extra_deps),
+        extra_deps=tuple(parse_source(with_tokens(text, environ), ref=key.ref, base=base) for text in agent.extra_deps),
         worker=parse_source(worker_source, base=base) if worker_source else default_worker_source(),
         entry_point=agent.entry_point,
         import_path=agent.import_path,

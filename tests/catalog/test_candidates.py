@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bench_assets.catalog.agents import load_agents
 from bench_assets.catalog.candidates import Candidates, ad_hoc_key
 from bench_assets.catalog.project import Project
-from bench_assets.contracts.agent import AgentSpec, CandidateKey
+from bench_assets.contracts.agent import AGENT_NAME, AgentSpec, CandidateKey
 from bench_assets.errors import InvalidAgent
 from bench_assets.storage.local import LocalStore
 
@@ -29,7 +29,7 @@ def catalog(folder: Path) -> Candidates:
 
 @given(
     ref=st.text(min_size=1, max_size=40),
-    variant=st.none() | st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,9}", fullmatch=True),
+    variant=st.none() | st.from_regex(AGENT_NAME, fullmatch=True),
 )
 def test_any_ref_makes_a_key_that_reads_back_and_that_dagster_can_hold(ref, variant):
     try:

@@ -1,0 +1,1 @@
+"""Finding new versions of agents in their git repositories. No Dagster."""
