@@ -4,7 +4,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from bench_assets.analysis.rates import normal_quantile
+from bench_assets.analysis.intervals import normal_quantile
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,8 +14,8 @@ from bench_assets.analysis.conditions import (
     must_pass_check,
 )
 from bench_assets.analysis.drop import accuracy_check, detectable_by_gate, gate_interval
+from bench_assets.analysis.intervals import normal_quantile
 from bench_assets.analysis.paired import adjusted
-from bench_assets.analysis.rates import normal_quantile
 from bench_assets.analysis.runs import ObservedRun
 from bench_assets.contracts.comparison import Comparison, Effect
 from bench_assets.contracts.gate import CheckStatus, GateCheck, GateDecision, Verdict

@@ -10,14 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from bench_assets.analysis.intervals import share_interval
 from bench_assets.contracts.answer import ErrorInfo
 from bench_assets.contracts.outcome import OUTCOMES, Outcome
-from bench_assets.contracts.run import Interval, Latency, Summary
+from bench_assets.contracts.run import Latency, Summary
 from bench_assets.contracts.score import ScoreRecord
 from bench_assets.errors import InvalidInput
-
-Z95 = 1.96
-"""Half the width of a 95 % interval, in standard errors."""
 
 
 class AnswerLike(Protocol):
@@ -99,7 +97,7 @@ def summarize(
         accuracy_low=accuracy,
         accuracy_high=_ratio(correct + planned - settled, planned),
         stderr=stderr,
-        interval=_interval(accuracy, stderr),
+        interval=share_interval(accuracy, stderr=stderr, questions=questions, repetitions=repetitions),
         latency_ms=latency(durations),
         partial=partial or outcomes["missing"] > 0,
     )
@@ -160,9 +158,3 @@ def _check(answer: AnswerLike, score: ScoreRecord, seen: set[tuple[str, int]]) -
 
 def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
-
-
-def _interval(middle: float | None, stderr: float | None) -> Interval | None:
-    if middle is None or stderr is None:
-        return None
-    return Interval(low=max(0.0, middle - Z95 * stderr), high=min(1.0, middle + Z95 * stderr))

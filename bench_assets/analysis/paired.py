@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bench_assets.analysis.detectable import detectable_drop
-from bench_assets.analysis.rates import normal_quantile
+from bench_assets.analysis.intervals import normal_quantile
 from bench_assets.contracts.comparison import Effect
 from bench_assets.contracts.run import Interval
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bench_assets.analysis.many import holm
-from bench_assets.analysis.rates import accuracy_interval
 from bench_assets.analysis.versions import VersionOrder, candidate_order
 from bench_assets.contracts.comparison import Comparison
 from bench_assets.contracts.gate import Verdict
@@ -79,7 +78,7 @@ def _standings(rows: list[Entry], p_values: Mapping[str, float]) -> list[Standin
                 candidate=row.run.candidate,
                 run_id=row.run.run_id,
                 accuracy=row.summary.accuracy,
-                interval=accuracy_interval(row.summary),
+                interval=row.summary.interval,
                 questions=row.summary.questions,
                 repetitions=row.summary.repetitions,
                 errors=row.summary.errors,

@@ -73,7 +73,7 @@ class Summary(VersionedRecord):
     The sample standard deviation (n - 1) of the questions' means / √questions. What has no verdict counts 0.
     """
     interval: Interval | None
-    """accuracy ± 1.96 × stderr, cut to [0, 1]; None where there is no stderr."""
+    """95 % Wilson interval of `accuracy`, over what the run is worth in observations; None when nothing was planned."""
     latency_ms: Latency | None
     """None when nothing was answered."""
     partial: bool

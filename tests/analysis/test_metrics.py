@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench_assets.analysis.intervals import wilson
 from bench_assets.analysis.metrics import quantile, standard_error, summarize
 from bench_assets.contracts.outcome import OUTCOMES
-from bench_assets.contracts.run import Interval
 from bench_assets.errors import InvalidInput
 from tests.analysis.making import pair, pairs
 
@@ -57,7 +57,7 @@ def test_repetitions_of_a_question_are_one_observation():
     rows += [pair("incorrect", id="q2", repetition=n) for n in range(1, 5)]
     found = summarize(rows, questions=2, repetitions=4, partial=False)
     assert (found.accuracy, found.stderr) == (0.5, pytest.approx(0.5))
-    assert found.interval == Interval(low=0.0, high=1.0)
+    assert found.interval == wilson(0.5, 2)
     assert (found.questions, found.executions, found.repetitions) == (2, 8, 4)
 
 
@@ -93,7 +93,7 @@ def test_nothing_attempted_has_no_precision_and_no_f1():
 
 def test_one_question_has_no_standard_error():
     found = summary("correct")
-    assert (found.accuracy, found.stderr, found.interval) == (1.0, None, None)
+    assert (found.accuracy, found.stderr, found.interval) == (1.0, None, wilson(1.0, 1))
 
 
 def test_a_part_of_the_dataset_is_partial():

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_assets.analysis.rates import effective_size, pass_all, pass_at, run_figures, wilson
+from bench_assets.analysis.intervals import effective_size, wilson
+from bench_assets.analysis.rates import pass_all, pass_at, run_figures
 from tests.analysis.observing import numbered, observed
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bench_assets.analysis.drop import detectable_by_gate, drop_status
+from bench_assets.analysis.intervals import effective_size, wilson
 from bench_assets.analysis.metrics import standard_error
 from bench_assets.analysis.paired import paired_effect
-from bench_assets.analysis.rates import effective_size, wilson
 from bench_assets.contracts.comparison import Effect
 from bench_assets.contracts.gate_policy import GatePolicy
 
