@@ -48,7 +48,7 @@ def test_a_limit_above_the_rows_takes_them_all():
 
 
 def test_a_sample_above_the_rows_is_refused():
-    with pytest.raises(InvalidPlan, match="sample=201.*200 questions"):
+    with pytest.raises(InvalidPlan, match=r"sample=201.*200 questions"):
         choose(sample=201)
 
 
