@@ -17,7 +17,7 @@ ABOVE = {
     "judging": {"errors", "contracts", "redaction"},
     "analysis": {"errors", "contracts"},
     "storage": {"errors", "contracts", "redaction"},
-    "planning": {"errors", "contracts", "catalog"},
+    "planning": {"errors", "contracts", "redaction", "catalog"},
     "watching": {"errors", "contracts", "environments", "analysis"},
 }
 PLAIN = set(ABOVE)

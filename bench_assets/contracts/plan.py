@@ -44,8 +44,8 @@ class Selection(Record):
         return self.questions * self.repetitions
 
 
-class OverriddenVariable(Record):
-    """A variable that this run gives the agent. Its value is kept where the person gave it, not in the plan."""
+class VariableDigest(Record):
+    """A variable of the agent. Its value stays where it was given, and is not in the plan."""
 
     name: str
     digest: str
@@ -82,8 +82,10 @@ class Plan(VersionedRecord):
     """Handed to `run` with each question."""
     agent_env: list[str] = Field(default_factory=list)
     """Names of the variables that the agent may see."""
-    variant_env: list[OverriddenVariable] = Field(default_factory=list)
-    env_overrides: list[OverriddenVariable] = Field(default_factory=list)
+    seen_env: list[VariableDigest] = Field(default_factory=list)
+    """Digests of those that were set and are no secrets: another model's name is another run, a new key is not."""
+    variant_env: list[VariableDigest] = Field(default_factory=list)
+    env_overrides: list[VariableDigest] = Field(default_factory=list)
     """Variables that win over those of the same name from anywhere else."""
     dagster_run_id: str | None = None
     """The Dagster run that made the plan; holds the values of `env_overrides`. None outside Dagster."""

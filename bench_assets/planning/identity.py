@@ -14,8 +14,8 @@ class ExecutionIds:
     """Gives each execution of one plan its identity: 32 hex digits over the whole ask side.
 
     The benchmark's name, the question's id and text, the repetition, the environment, the way to the adapter, the
-    kwargs, the agent's variables (names, and digests of values that the run gives) and the time limit. Not the golden,
-    the rubric or the judge, which change a score and not an answer; and not the position in the file.
+    kwargs, the agent's variables (names, and digests of what is no secret or given by the run) and the time limit. Not
+    the golden, the rubric or the judge, which change a score and not an answer; and not the position in the file.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -27,6 +27,7 @@ class ExecutionIds:
                 "connection": plan.environment.connection,
                 "kwargs": plan.kwargs,
                 "variables": sorted(plan.agent_env),
+                "seen": [item.to_json() for item in plan.seen_env],
                 "given": [item.to_json() for item in (*plan.variant_env, *plan.env_overrides)],
                 "timeout_sec": plan.policy.timeout_sec,
             },

@@ -8,14 +8,13 @@ from typing import TypeVar
 from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.catalog.dataset import DatasetFacts, read_questions
 from bench_assets.contracts.agent import AgentSpec, Variant
-from bench_assets.contracts.base import digest
 from bench_assets.contracts.benchmark import ExecutionPolicy
 from bench_assets.contracts.environment import EnvironmentRecord
-from bench_assets.contracts.plan import OverriddenVariable, Plan
+from bench_assets.contracts.plan import Plan
 from bench_assets.planning.resuming import resumed
 from bench_assets.planning.selection import select
 from bench_assets.planning.settings import RunSettings
-from bench_assets.planning.variables import expand
+from bench_assets.planning.variables import digests, expand, seen
 
 Value = TypeVar("Value")
 
@@ -74,8 +73,9 @@ def make_plan(
         environment=environment,
         kwargs={**agent.kwargs, **(variant.kwargs if variant else {})},
         agent_env=sorted(set(agent.env)),
-        variant_env=_digests(variant.env if variant else {}, environ),
-        env_overrides=_digests(settings.env_overrides, environ),
+        seen_env=digests(seen(agent.env, environ)),
+        variant_env=digests(expand(variant.env if variant else {}, environ)),
+        env_overrides=digests(expand(settings.env_overrides, environ)),
         dagster_run_id=dagster_run_id,
         checkpoint_dir=settings.checkpoint_dir,
         resume=settings.resume,
@@ -91,11 +91,6 @@ def _policy(defaults: ExecutionPolicy, settings: RunSettings) -> ExecutionPolicy
     names = ExecutionPolicy.model_fields
     given = {name: value for name in names if (value := getattr(settings, name, None)) is not None}
     return ExecutionPolicy(**{**dict(defaults), **given})
-
-
-def _digests(values: Mapping[str, str], environ: Mapping[str, str]) -> list[OverriddenVariable]:
-    expanded = expand(values, environ)
-    return [OverriddenVariable(name=name, digest=digest([name, expanded[name]])) for name in sorted(expanded)]
 
 
 def _or(given: Value | None, default: Value) -> Value:

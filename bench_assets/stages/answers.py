@@ -1,6 +1,5 @@
 """Step 3: the answers."""
 
-import itertools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,15 +9,15 @@ from typing import Self
 
 from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.answer import AnswerRecord, OpenExecution
-from bench_assets.contracts.base import clean_json, digest, dump_json
-from bench_assets.contracts.plan import OverriddenVariable, Plan
+from bench_assets.contracts.base import clean_json, dump_json
+from bench_assets.contracts.plan import Plan, VariableDigest
 from bench_assets.errors import Interrupted, InvalidPlan, StorageFailed
 from bench_assets.execution.engine import AgentIdentity, Engine, Progress
 from bench_assets.execution.journal import Journal, open_journal
 from bench_assets.execution.launch import WorkerLaunch, agent_variables
 from bench_assets.planning.only import Only
 from bench_assets.planning.questions import PlannedExecution, planned_executions
-from bench_assets.planning.variables import expand
+from bench_assets.planning.variables import digests, expand, seen
 from bench_assets.stages.checkpoints import answer_record, checkpoint_place, note_status, settled_answers
 from bench_assets.stages.environment import open_environment
 from bench_assets.stages.reuse import EarlierRun, take_over
@@ -163,6 +162,7 @@ class AnswerStage:
         plan = self._plan
         _, _, variant = self._workspace.candidates.resolve(plan.candidate)
         environ = self._workspace.environ
+        _check_variables(seen(plan.agent_env, environ), plan.seen_env)
         launch = WorkerLaunch(
             python=Path(open_environment(self._workspace, plan.environment)),
             connection=tuple(plan.environment.connection),
@@ -217,17 +217,17 @@ class AnswerStage:
             )
 
 
-def _as_planned(
-    values: Mapping[str, str], planned: list[OverriddenVariable], environ: Mapping[str, str]
-) -> dict[str, str]:
+def _as_planned(values: Mapping[str, str], planned: list[VariableDigest], environ: Mapping[str, str]) -> dict[str, str]:
     """Return the values, sure to be those that the plan was made with."""
     expanded = expand(values, environ)
-    found = {name: digest([name, value]) for name, value in expanded.items()}
-    expected = {item.name: item.digest for item in planned}
-    changed = sorted(name for name, _ in itertools.chain(found.items() ^ expected.items()))
+    _check_variables(expanded, planned)
+    return expanded
+
+
+def _check_variables(values: Mapping[str, str], planned: list[VariableDigest]) -> None:
+    changed = sorted({f"`{item.name}`" for item in set(digests(values)) ^ set(planned)})
     if changed:
         raise InvalidPlan(
-            f"the agent's variables {', '.join(f'`{name}`' for name in dict.fromkeys(changed))} have other values now "
-            "than when the run was planned. Give them the same values, or materialize `plan` again for a new run."
+            f"the agent's variables {', '.join(changed)} have other values now than when "
+            "the run was planned. Give them the same values, or materialize `plan` again for a new run."
         )
-    return expanded

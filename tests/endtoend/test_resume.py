@@ -12,33 +12,44 @@ import pytest
 from tests.endtoend.project import quiz, records, strict, wait_until_gone, write_package
 
 COUNTING = """\
+import json
 import os
+import pathlib
 import time
+
+CONTROL = pathlib.Path(os.environ["CONTROL"])
 
 class Agent:
     def run(self, question):
+        control = json.loads(CONTROL.read_text())
         with open(os.environ["ASKED"], "a") as file:
             file.write(question + "\\n")
-        time.sleep(float(os.environ.get("DELAY", "0")))
-        if question in os.environ.get("FAILING", "").split(","):
+        time.sleep(control.get("delay", 0))
+        if question in control.get("failing", []):
             raise RuntimeError("down")
         return question.upper()
 
     def describe(self):
-        return {"model": os.environ.get("MODEL", "m1")}
+        return {"model": json.loads(CONTROL.read_text()).get("model", "m1")}
 
 make_agent = Agent
 """
-"""Notes each question it is asked in a file."""
+"""Notes each question it is asked in a file; another file tells it what to do."""
 
 
 @pytest.fixture
 def counting(project):
     write_package(project.folder / "agent", COUNTING)
-    project.variables |= {"ASKED": str(project.folder / "asked")}
-    names = [f for name in ("ASKED", "DELAY", "FAILING", "MODEL") for f in ("--agent-env", name)]
+    project.variables |= {"ASKED": str(project.folder / "asked"), "CONTROL": str(project.folder / "control")}
+    tell(project)
+    names = [option for name in ("ASKED", "CONTROL", "MODEL_NAME", "API_KEY") for option in ("--agent-env", name)]
     project.benchmark(quiz(8))
     return ["run", "--benchmark", "quiz@1.0", "--agent", "./agent", "--agent-entry-point", "agent", *names]
+
+
+def tell(project, **control) -> None:
+    """Tell the agent what to do from now on."""
+    (project.folder / "control").write_text(json.dumps(control), encoding="utf-8")
 
 
 def asked(project) -> list[str]:
@@ -90,7 +101,7 @@ def test_a_new_run_can_take_over_what_is_the_same(project, counting):
 def test_another_agent_or_another_model_is_another_run(project, counting):
     assert project.cli(*counting).returncode == 0
     asked(project)
-    project.variables["MODEL"] = "m2"
+    tell(project, model="m2")
     (journal,) = (project.storage / "checkpoints").glob("*/000.jsonl")
     journal.write_bytes(journal.read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[0] + b"\n")  # one answer is open
     done = project.cli(*counting, "--resume")
@@ -104,11 +115,27 @@ def test_another_agent_or_another_model_is_another_run(project, counting):
     assert asked(project) == []
 
 
+def test_another_value_of_a_variable_is_another_run_but_a_new_key_is_not(project, counting):
+    project.variables |= {"MODEL_NAME": "small", "API_KEY": "one"}
+    assert project.cli(*counting, "--skip-judge").returncode == 0
+    asked(project)
+    project.variables["API_KEY"] = "two"
+    done = project.cli(*counting, "--resume")
+    assert done.returncode == 0, done.stderr
+    project.variables["MODEL_NAME"] = "large"
+    refused = project.cli(*counting, "--resume")
+    assert refused.returncode == 2
+    assert "seen_env" in refused.stderr
+    assert asked(project) == []
+    assert project.cli(*counting, "--reuse-answers").returncode == 0
+    assert len(asked(project)) == 8
+
+
 def test_only_some_of_what_failed_can_be_run_again(project, counting):
-    project.variables["FAILING"] = "word 2,word 3"
+    tell(project, failing=["word 2", "word 3"])
     assert project.cli(*counting).returncode == 0
     assert len(asked(project)) == 8
-    project.variables["FAILING"] = ""
+    tell(project)
     assert project.cli(*counting, "--only", "judge_error").returncode == 0
     assert project.cli(*counting, "--only", "errored:timeout").returncode == 0
     assert project.cli(*counting, "--only", "missing").returncode == 0
@@ -123,10 +150,9 @@ def test_only_some_of_what_failed_can_be_run_again(project, counting):
     assert "`nonsense`" in wrong.stderr
 
 
-def start(project, command, **variables) -> subprocess.Popen:
+def start(project, command) -> subprocess.Popen:
     """Start the command in a process of its own, in the background."""
     program = [sys.executable, "-m", "bench_assets", *command]
-    project.variables |= variables
     return subprocess.Popen(
         program, cwd=project.folder, env=project.environ, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
@@ -150,7 +176,8 @@ def left_behind(project) -> list[int]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_keeps_what_was_answered_and_says_how_far_it_came(project, counting, number):
-    running = start(project, [*counting, "--parallelism", "1"], DELAY="0.4")
+    tell(project, delay=0.4)
+    running = start(project, [*counting, "--parallelism", "1"])
     wait_for_questions(project, 2)
     os.kill(running.pid, number)
     _, stderr = running.communicate(timeout=60)
@@ -165,7 +192,7 @@ def test_a_stop_keeps_what_was_answered_and_says_how_far_it_came(project, counti
     told = project.cli("status", run.name).stdout
     assert f"interrupted, {len(kept)} of 8 executions settled" in told
     assert "accuracy" not in told
-    project.variables["DELAY"] = "0"
+    tell(project)
     done = project.cli(*counting, "--resume")
     assert done.returncode == 0, done.stderr
     assert project.runs() == [run]
@@ -178,7 +205,8 @@ def test_a_stop_keeps_what_was_answered_and_says_how_far_it_came(project, counti
 
 def test_a_killed_run_loses_nothing_even_when_killed_again_at_once(project, counting):
     command = [*counting, "--parallelism", "1"]
-    running = start(project, command, DELAY="0.4")
+    tell(project, delay=0.4)
+    running = start(project, command)
     wait_for_questions(project, 3)
     os.kill(running.pid, signal.SIGKILL)
     running.communicate(timeout=30)
@@ -197,7 +225,7 @@ def test_a_killed_run_loses_nothing_even_when_killed_again_at_once(project, coun
     answered = {record["id"] for record in settled if record.get("answer")}
     assert len(answered) >= 2
     asked(project)
-    project.variables["DELAY"] = "0"
+    tell(project)
     done = project.cli(*command, "--resume")
     assert done.returncode == 0, done.stderr
     assert not {f"word {name[1:]}" for name in answered} & set(asked(project))
