@@ -2,7 +2,12 @@
 
 import pytest
 
-pytest_plugins = ["tests.endtoend.fixtures", "tests.services.postgres", "tests.services.seaweed"]
+pytest_plugins = [
+    "tests.endtoend.fixtures",
+    "tests.services.postgres",
+    "tests.services.seaweed",
+    "tests.services.small_llm",
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
