@@ -9,31 +9,46 @@ import dagster as dg
 from dagster_aws.s3 import S3Resource
 
 from bench_assets.catalog.benchmarks import Benchmark, list_benchmarks
+from bench_assets.catalog.deployment import load_deployment
 from bench_assets.catalog.project import Project
+from bench_assets.contracts.deployment import Deployment
 from bench_assets.defs.agent_environment import agent_environment
 from bench_assets.defs.answers import answers_asset
-from bench_assets.defs.automation import carry_on_sensors
+from bench_assets.defs.comparison import comparison_asset
+from bench_assets.defs.deployed import deployed, sensors
+from bench_assets.defs.leaderboard import leaderboard_asset
 from bench_assets.defs.plan import plan_asset
 from bench_assets.defs.result_rows import result_rows_asset
 from bench_assets.defs.scores import scores_asset
-from bench_assets.defs.sensors import new_git_tags_sensor
 from bench_assets.defs.summary import summary_asset
 from bench_assets.io_managers.records import records_io_manager
 from bench_assets.resources.workspace import WorkspaceResource
 from bench_assets.stages.workspace import Workspace
 
-FACTORIES = (plan_asset, answers_asset, scores_asset, summary_asset, result_rows_asset)
+FACTORIES = (
+    plan_asset,
+    answers_asset,
+    scores_asset,
+    summary_asset,
+    result_rows_asset,
+    comparison_asset,
+    leaderboard_asset,
+)
 
 
-def build_definitions(benchmarks: Sequence[Benchmark], *, workspace: Workspace | None = None) -> dg.Definitions:
+def build_definitions(
+    benchmarks: Sequence[Benchmark], *, workspace: Workspace | None = None, deployment: Deployment | None = None
+) -> dg.Definitions:
     """Return the definitions for some benchmarks. `workspace` None opens the project of each process."""
+    assets = [agent_environment, *(factory(benchmark) for benchmark in benchmarks for factory in FACTORIES)]
+    deployment = deployment or Deployment()
     return dg.Definitions(
-        assets=[agent_environment, *(factory(benchmark) for benchmark in benchmarks for factory in FACTORIES)],
+        assets=deployed(assets, deployment),
         resources={
             "workspace": workspace or WorkspaceResource(s3=S3Resource()),
             "records": records_io_manager,
         },
-        sensors=[new_git_tags_sensor(benchmarks), *carry_on_sensors(benchmarks)],
+        sensors=sensors(benchmarks, deployment),
         executor=dg.in_process_executor,
     )
 
@@ -45,4 +60,4 @@ def defs() -> dg.Definitions:
     benchmarks, faults = list_benchmarks(project.benchmarks)
     for fault in faults:
         warnings.warn(f"left out: {fault}", stacklevel=1)
-    return build_definitions(benchmarks)
+    return build_definitions(benchmarks, deployment=load_deployment(project.deployment))

@@ -19,6 +19,8 @@ class Project:
     """A folder or `s3://bucket/prefix`: `BENCH_STORAGE`, or `.bench`. A relative folder is relative to `folder`."""
     postgres_url: str | None = field(default=None, repr=False)
     """`BENCH_POSTGRES_URL`; None means the embedded server."""
+    deployment: Path
+    """The file that says how the project runs here: `BENCH_DEPLOYMENT`, or `deployment.yaml`. It need not exist."""
 
     @classmethod
     def find(cls, environ: Mapping[str, str], *, cwd: Path) -> "Project":
@@ -40,6 +42,7 @@ class Project:
             folder=folder,
             storage=environ.get("BENCH_STORAGE") or ".bench",
             postgres_url=environ.get("BENCH_POSTGRES_URL") or None,
+            deployment=folder / Path(environ.get("BENCH_DEPLOYMENT") or "deployment.yaml").expanduser(),
         )
 
     @property

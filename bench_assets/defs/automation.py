@@ -5,15 +5,11 @@ from collections.abc import Sequence
 import dagster as dg
 
 from bench_assets.catalog.benchmarks import Benchmark
+from bench_assets.contracts.deployment import Deployment
 from bench_assets.defs.partitions import asset_key
 
-INTERVAL_SEC = 30
-"""Least seconds between two evaluations of the conditions."""
 
-
-def carry_on_sensors(
-    benchmarks: Sequence[Benchmark], *, interval_sec: int = INTERVAL_SEC, tags: dict[str, str] | None = None
-) -> list[dg.SensorDefinition]:
+def carry_on_sensors(benchmarks: Sequence[Benchmark], *, deployment: Deployment) -> list[dg.SensorDefinition]:
     """Return the sensor that evaluates the conditions; none when no benchmark has `automation: true`.
 
     Dagster's own one would be off until a person turns it on in each deployment.
@@ -27,8 +23,8 @@ def carry_on_sensors(
             "carry_on",
             target=keys - dg.AssetSelection.assets(*(asset_key(benchmark, "plan") for benchmark in automated)),
             default_status=dg.DefaultSensorStatus.RUNNING,
-            minimum_interval_seconds=interval_sec,
-            run_tags=tags or {"dagster/priority": "-10", "bench/started_by": "automation"},
+            minimum_interval_seconds=deployment.automation_interval_sec,
+            run_tags={"dagster/priority": str(deployment.automatic_priority), "bench/started_by": "automation"},
             description=(
                 "Carries a new plan on to answers, scores and everything behind them, for benchmarks with "
                 "`automation: true`. Nothing but a new plan makes it start."

@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from bench_assets.catalog.benchmarks import Benchmark
+from bench_assets.io_managers.records import MAY_BE_MISSING
 
 candidates = dg.DynamicPartitionsDefinition(name="candidates")
 """One key a candidate: `agent@ref` or `agent@ref~variant`."""
@@ -52,36 +53,44 @@ def benchmark_asset(
     name: str,
     *,
     inputs: Sequence[str],
-    partitions: dg.PartitionsDefinition[Any],
+    partitions: dg.PartitionsDefinition[Any] | None,
     kinds: set[str],
     description: str,
+    **arguments: Any,
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
-    """Return the decorator of one of a benchmark's assets. `inputs` names assets of the same benchmark, or ours."""
+    """Return the decorator of one of a benchmark's assets. `inputs` names assets of the same benchmark, or ours.
+
+    With `partitions` None it is one asset over all candidates: it takes those that there are.
+    """
+    every: dict[str, Any] = {"partition_mapping": dg.AllPartitionMapping(), "metadata": {MAY_BE_MISSING: True}}
+    more = {} if partitions else every
     return asset(
         key=asset_key(benchmark, name),
-        ins={key: dg.AssetIn(key=key if key in SHARED else asset_key(benchmark, key)) for key in inputs},
+        ins={key: dg.AssetIn(key=key if key in SHARED else asset_key(benchmark, key), **more) for key in inputs},
         partitions_def=partitions,
         group_name=re.sub(r"[^A-Za-z0-9_]", "_", f"{benchmark.spec.name}_{benchmark.spec.version}"),
         kinds=kinds,
         description=description,
-        automation_condition=behind_a_plan() if benchmark.spec.automation and name not in BY_HAND else None,
+        automation_condition=behind_a_plan(of_all=partitions is None)
+        if benchmark.spec.automation and name not in BY_HAND
+        else None,
+        **arguments,
     )
 
 
-def behind_a_plan() -> dg.AutomationCondition[dg.AssetKey | dg.AssetCheckKey]:
+def behind_a_plan(*, of_all: bool = False) -> dg.AutomationCondition[dg.AssetKey | dg.AssetCheckKey]:
     """Return when an asset is made by itself: something it reads is new, all of it is there, nobody is at it.
 
-    What was requested or made since does not count, so a failure is not repeated until a person asks for it.
+    What was requested or made since does not count, so a failure is not repeated until a person asks for it. An asset
+    `of_all` candidates takes those that there are.
     """
     news = dg.AutomationCondition.any_deps_updated().since(
         dg.AutomationCondition.newly_requested() | dg.AutomationCondition.newly_updated()
     )
-    return (
-        news
-        & ~dg.AutomationCondition.any_deps_missing()
-        & ~dg.AutomationCondition.any_deps_in_progress()
-        & ~dg.AutomationCondition.in_progress()
-    ).with_label("behind a new plan")
+    idle = ~dg.AutomationCondition.any_deps_in_progress() & ~dg.AutomationCondition.in_progress()
+    if of_all:
+        return (news & idle).with_label("a candidate is new")
+    return (news & ~dg.AutomationCondition.any_deps_missing() & idle).with_label("behind a new plan")
 
 
 def split(partition: str) -> tuple[str, str]:

@@ -30,7 +30,7 @@ def result_rows_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
         with as_failures():
             for candidate in context.partition_keys:
                 finished = summary[candidate]
-                stored = store_rows(workspace, finished)
+                stored = store_rows(workspace, finished.run_id)
                 context.add_asset_metadata(
                     {"run_id": finished.run_id, "executions": finished.summary.total, "stored": stored},
                     partition_key=candidate,

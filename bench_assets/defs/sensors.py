@@ -6,6 +6,7 @@ import dagster as dg
 
 from bench_assets.catalog.agents import load_agents
 from bench_assets.catalog.benchmarks import Benchmark
+from bench_assets.contracts.deployment import Deployment
 from bench_assets.defs.partitions import asset_key, candidates
 from bench_assets.resources.failures import as_failures
 from bench_assets.stages.workspace import Workspace
@@ -13,24 +14,17 @@ from bench_assets.watching.looking import look
 from bench_assets.watching.memory import Memory
 from bench_assets.watching.news import Found
 
-INTERVAL_SEC = 30
-"""Least seconds between two looks."""
 
-AUTOMATIC = {"dagster/priority": "-10", "bench/started_by": "watch"}
-"""Tags of runs that nobody waits for: the queue lets a person's run overtake them."""
-
-
-def new_git_tags_sensor(
-    benchmarks: Sequence[Benchmark], *, interval_sec: int = INTERVAL_SEC, tags: dict[str, str] | None = None
-) -> dg.SensorDefinition:
+def new_git_tags_sensor(benchmarks: Sequence[Benchmark], *, deployment: Deployment) -> dg.SensorDefinition:
     """Return the sensor. It is on by default, and does nothing unless an agent of `agents.yaml` has a `watch:`."""
     by_id = {benchmark.spec.id: benchmark for benchmark in benchmarks}
+    tags = {"dagster/priority": str(deployment.automatic_priority), "bench/started_by": "watch"}
     stage_one = [dg.AssetKey("agent_environment"), *(asset_key(benchmark, "plan") for benchmark in benchmarks)]
 
     @dg.sensor(
         name="new_git_tags",
         target=dg.AssetSelection.assets(*stage_one),
-        minimum_interval_seconds=interval_sec,
+        minimum_interval_seconds=deployment.watch_interval_sec,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=(
             "Looks at the git repository of each agent with a `watch:` in agents.yaml. A new or moved tag, or a "
@@ -49,7 +43,7 @@ def new_git_tags_sensor(
             context.log.error(line)
         for line in [*found.notes, *(version.reason for version in found.found)]:
             context.log.info(line)
-        requests = [_request(version, by_id, tags=tags or AUTOMATIC) for version in found.found]
+        requests = [_request(version, by_id, tags=tags) for version in found.found]
         quiet = [*found.faults, *found.notes] or ["nothing new"]
         return dg.SensorResult(
             run_requests=requests,

@@ -1,0 +1,94 @@
+"""Dagster as a person starts it: `dagster dev`, with its daemon, web server and code location."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import dagster as dg
+
+from tests.endtoend.project import UserProject
+from tests.services.free_ports import free_ports
+
+STEP_SEC = 100
+"""How long anything may take that a test waits for."""
+
+
+@contextmanager
+def dagster_dev(project: UserProject) -> Iterator[Path]:
+    """Run `dagster dev` in a project until the block ends. Yields the log's file."""
+    log = project.folder / "dagster-dev.log"
+    (port,) = free_ports(1)
+    command = [str(Path(sys.executable).parent / "dagster"), "dev", "-m", "bench_assets.definitions"]
+    with log.open("ab") as out:
+        process = subprocess.Popen(
+            [*command, "-h", "127.0.0.1", "-p", str(port)],
+            cwd=project.folder,
+            env=project.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    try:
+        wait_for(lambda: _answers(port) or process.poll() is not None, what="the web server", log=log)
+        assert process.poll() is None, log.read_text(encoding="utf-8")[-4000:]
+        yield log
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(timeout=10)
+
+
+def wait_for(condition: Callable[[], object], *, what: str, log: Path, seconds: float = STEP_SEC) -> None:
+    """Wait for something that other processes do; fails with the end of the log."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            tail = log.read_text(encoding="utf-8", errors="replace")[-6000:]
+            raise AssertionError(f"{what} did not come within {seconds} s\n{tail}")
+        time.sleep(0.25)
+
+
+def runs_of(instance: dg.DagsterInstance, candidate: str) -> list[dg.DagsterRun]:
+    """Return the Dagster runs about a candidate, oldest first."""
+    found = []
+    for run in instance.get_runs():
+        tags = run.tags
+        key = tags.get("dagster/partition") or tags.get("dagster/asset_partition_range_start") or ""
+        if key.partition("|")[0] == candidate:
+            found.append(run)
+    return list(reversed(found))
+
+
+def assets_of(run: dg.DagsterRun) -> set[str]:
+    """Return the last part of the key of each asset that a run makes."""
+    return {key.path[-1] for key in run.asset_selection or ()}
+
+
+def ticks(instance: dg.DagsterInstance, sensor: str) -> list[dict[str, object]]:
+    """Return the finished ticks of a sensor, newest first."""
+    states = [state for state in instance.all_instigator_state() if state.instigator_name == sensor]
+    return [
+        {"status": tick.status.value, "runs": len(tick.run_ids), "skip": tick.skip_reason}
+        for state in states
+        for tick in instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=50)
+        if tick.is_completed
+    ]
+
+
+def _answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/server_info", timeout=2) as reply:
+            return bool(json.load(reply))
+    except OSError:
+        return False
