@@ -25,22 +25,15 @@ from bench_assets.io_managers.records import records_io_manager
 from bench_assets.resources.workspace import WorkspaceResource
 from bench_assets.stages.workspace import Workspace
 
-FACTORIES = (
-    plan_asset,
-    answers_asset,
-    scores_asset,
-    summary_asset,
-    result_rows_asset,
-    comparison_asset,
-    leaderboard_asset,
-)
+RUN = (plan_asset, answers_asset, scores_asset, summary_asset)
+RESULTS = (result_rows_asset, comparison_asset, leaderboard_asset)
 
 
 def build_definitions(
     benchmarks: Sequence[Benchmark], *, workspace: Workspace | None = None, deployment: Deployment | None = None
 ) -> dg.Definitions:
     """Return the definitions for some benchmarks. `workspace` None opens the project of each process."""
-    assets = [agent_environment, *(factory(benchmark) for benchmark in benchmarks for factory in FACTORIES)]
+    assets = [agent_environment, *(factory(benchmark) for benchmark in benchmarks for factory in RUN + RESULTS)]
     deployment = deployment or Deployment()
     return dg.Definitions(
         assets=deployed(assets, deployment),

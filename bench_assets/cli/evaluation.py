@@ -18,6 +18,7 @@ from dagster._core.storage.tags import (
 from bench_assets.catalog.benchmarks import Benchmark, find_benchmark
 from bench_assets.cli.agents import NamedAgent, name_agent
 from bench_assets.cli.instance import open_instance
+from bench_assets.cli.last_stage import check_last_stage
 from bench_assets.cli.outcome import Result, show
 from bench_assets.cli.project import open_project
 from bench_assets.contracts.plan import Plan
@@ -31,6 +32,7 @@ from bench_assets.planning.settings import RunSettings
 from bench_assets.resources.failures import BenchFailure
 from bench_assets.stages.benchmark import check_benchmark
 from bench_assets.stages.checkpoints import settled_answers
+from bench_assets.stages.finished import assessment_of
 from bench_assets.stages.plan import current_plan
 from bench_assets.stages.records import record_key
 from bench_assets.stages.summary import keep_unfinished
@@ -38,6 +40,10 @@ from bench_assets.stages.workspace import Workspace
 from bench_assets.storage.bundle import RunBundle
 
 ENVIRONMENT = dg.AssetKey("agent_environment")
+
+NEEDED = ("summary", "result_rows")
+LAST = (*NEEDED, "comparison", "leaderboard")
+"""The assets of the last stage. Without a `NEEDED` one there is no result; the others say what it means."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,15 +207,23 @@ class Evaluation:
                 answers = settled_answers(self._workspace, plan, self._benchmark)
                 keep_unfinished(self._workspace, plan, answers=answers, status="checkpoint")
                 return Result(plan, self._workspace.store.url(f"runs/{plan.run_id}"))
-            self._materialize(
-                [self._key("summary"), self._key("result_rows")], {PARTITION_NAME_TAG: self._candidate}, {}
+            last = self._materialize(
+                [self._key(name) for name in LAST], {PARTITION_NAME_TAG: self._candidate}, {}, raising=False
             )
+            failed = list(check_last_stage(last, needed=NEEDED))
         finished = FinishedRun.from_json(self._stored("summary"), source="the summary")
-        return Result(plan, finished.folder, finished.summary)
+        assessment = assessment_of(self._workspace, benchmark=plan.benchmark, candidate=self._candidate)
+        decision = assessment.decision if assessment and assessment.run_id == plan.run_id else None
+        return Result(plan, finished.folder, finished.summary, decision, failed)
 
     def _materialize(
-        self, keys: list[dg.AssetKey], tags: Mapping[str, str], config: Mapping[dg.AssetKey, Mapping[str, Any]]
-    ) -> None:
+        self,
+        keys: list[dg.AssetKey],
+        tags: Mapping[str, str],
+        config: Mapping[dg.AssetKey, Mapping[str, Any]],
+        *,
+        raising: bool = True,
+    ) -> dg.ExecuteInProcessResult:
         job = self._definitions.get_repository_def().get_implicit_job_def_for_assets(keys)
         if job is None:
             raise AssertionError(f"{keys} share no partitions")
@@ -220,10 +234,11 @@ class Evaluation:
         }
         loggers = {"console": {"config": {"log_level": self._log_level}}}
         try:
-            job.execute_in_process(
+            return job.execute_in_process(
                 run_config={"ops": ops, "loggers": loggers},
                 instance=self._instance,
                 asset_selection=keys,
+                raise_on_error=raising,
                 tags={**tags, "bench/candidate": self._candidate, "bench/benchmark": self._benchmark.spec.id},
             )
         except BenchFailure as failure:

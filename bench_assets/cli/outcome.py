@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.table import Table
 
+from bench_assets.analysis.sentences import points, spread
+from bench_assets.contracts.gate import GateDecision
 from bench_assets.contracts.plan import Plan
 from bench_assets.contracts.run import Summary
 
@@ -18,6 +20,10 @@ class Result:
     """Where its files lie."""
     summary: Summary | None = None
     """None when judging was left for later."""
+    decision: GateDecision | None = None
+    """What the gate said; None when it was not asked."""
+    failed: list[str] = field(default_factory=list)
+    """What could not be made of the result, a sentence each."""
     places: list[str] = field(default_factory=list)
     """Further places that hold a copy of the files."""
 
@@ -32,9 +38,25 @@ def show(result: Result) -> int:
         console.print(_table(plan, result.summary))
     for place in (result.folder, *result.places):
         console.print(f"files: {place}", markup=False)
+    if result.decision is not None:
+        show_decision(console, result.decision)
+    for sentence in result.failed:
+        console.print(sentence, markup=False)
     if result.summary is None:
         return 0
     return _verdict(console, result.summary)
+
+
+def show_decision(console: Console, decision: GateDecision) -> None:
+    """Print the gate's verdict and what stands in the way of GO."""
+    against = f", held against {decision.baseline}" if decision.baseline else ""
+    effect = ""
+    if decision.delta is not None and decision.n is not None:
+        effect = f": {points(decision.delta)} (95 % {spread(decision.interval, signed=True)}, n = {decision.n})"
+    console.print(f"gate: {decision.verdict}{against}{effect}", markup=False)
+    for check in decision.checks:
+        if check.status != "pass":
+            console.print(f"  {check.name.replace('_', ' ')}: {check.reason}", markup=False)
 
 
 def _table(plan: Plan, summary: Summary) -> Table:

@@ -16,12 +16,16 @@ from bench_assets.stages.records import RecordFile
 from bench_assets.stages.workspace import Workspace
 from bench_assets.storage.objects import ObjectStore
 
+MAY_BE_MISSING = "allow_missing_partitions"
+"""Metadata of an input that takes the partitions there are. Dagster's own IO managers call it so too."""
+
 
 @dataclass(frozen=True)
 class PartitionOutput:
     """One partition's value, on its way to the store."""
 
-    partition: str
+    partition: str | None
+    """None for an asset without partitions."""
     value: Record | Iterable[Record]
     """One record, or a stream of them that is read once."""
     metadata: Callable[[], Mapping[str, Any]] = field(default=dict)
@@ -43,7 +47,7 @@ class PartitionStream:
         self.outputs = outputs
         self._context = context
 
-    def report(self, partition: str, metadata: Mapping[str, Any]) -> None:
+    def report(self, partition: str | None, metadata: Mapping[str, Any]) -> None:
         """Put what is known of a stored partition on the materialization that Dagster logs when the step ends."""
         self._context.add_asset_metadata(metadata, partition_key=partition)
 
@@ -60,7 +64,7 @@ class RecordIOManager(dg.IOManager):
 
     def handle_output(self, context: dg.OutputContext, obj: PartitionStream) -> None:
         """Store each partition of `obj`."""
-        several = len(context.asset_partition_keys) > 1
+        several = context.has_asset_partitions and len(context.asset_partition_keys) > 1
         # A value's records are made while they are stored, so the errors of making them come out here as well.
         with as_failures(), closing(obj.outputs) as outputs:
             for output in outputs:
@@ -75,12 +79,15 @@ class RecordIOManager(dg.IOManager):
                     )
 
     def load_input(self, context: dg.InputContext) -> dict[str, Any]:
-        """Return the upstream partitions. A missing one is a failure that names it and says how to make it."""
+        """Return the upstream partitions. A missing one is a failure that names it and says how to make it.
+
+        Unless the input's metadata has `allow_missing_partitions`: then it is left out.
+        """
         load = self._many if context.asset_key.path[-1] in MANY else self._one
-        return {
-            partition: load(context.asset_key, partition)
-            for partition in sorted(str(key) for key in context.asset_partition_keys)
-        }
+        partitions = sorted(str(key) for key in context.asset_partition_keys)
+        if (context.definition_metadata or {}).get(MAY_BE_MISSING):
+            partitions = [key for key in partitions if self._store.exists(object_key(context.asset_key, key))]
+        return {partition: load(context.asset_key, partition) for partition in partitions}
 
     def _many(self, asset_key: dg.AssetKey, partition: str) -> RecordFile[Any]:
         key = object_key(asset_key, partition)

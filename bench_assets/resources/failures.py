@@ -12,7 +12,8 @@ class BenchFailure(dg.Failure):
     """A failed step, with the error behind it."""
 
     def __init__(self, error: BenchError) -> None:
-        super().__init__(description=str(error), allow_retries=not error.permanent)
+        kind = {"kind": "bad input"} if isinstance(error, InvalidInput) else {}
+        super().__init__(description=str(error), metadata=kind, allow_retries=not error.permanent)
         self.error = error
 
     @property

@@ -133,6 +133,12 @@ class RunBundle:
             raise StorageFailed(f"There is no finished run in {self.url} to attach `{name}` to.")
         self.store.write(self.key(name), data)
 
+    def detach(self, name: str) -> None:
+        """Take away a file that `attach` added, where there is one. Raises InvalidInput as `attach`."""
+        if name not in OPINIONS:
+            raise InvalidInput(f"`{name}` cannot be taken from a run; only {', '.join(sorted(OPINIONS))} can.")
+        self.store.delete(self.key(name))
+
     def copy_to(self, target: ObjectStore | Path) -> str:
         """Copy the finished files to `<target>/<run_id>/` and return where that is. `run.json` comes last there too.
 

@@ -10,6 +10,8 @@ from typing import Self, TypeVar
 from sqlalchemy import URL, Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from bench_assets.contracts.comparison import Transition
+from bench_assets.contracts.gate import GateDecision
 from bench_assets.contracts.run import RunRecord, Summary
 from bench_assets.errors import StorageFailed
 from bench_assets.storage.payload import Stored
@@ -97,6 +99,17 @@ class Database:
             return self._transaction(
                 f"store the run `{run.run_id}`", lambda connection: storing.store(connection, run, summary, rows)
             )
+
+    def store_gate(self, decision: GateDecision, transitions: Iterable[Transition] = ()) -> None:
+        """Store a decision on a run, and what became of each question, in place of an earlier one with its baseline.
+
+        Raises:
+            StorageFailed: when the run's own rows are not there.
+        """
+        rows = list(transitions)
+        self._transaction(
+            f"store the decision on run `{decision.run_id}`", lambda c: storing.store_gate(c, decision, rows)
+        )
 
     def runs(
         self, *, benchmark: str | None = None, candidate: str | None = None, limit: int = 100

@@ -8,6 +8,8 @@ from sqlalchemy import Table
 from bench_assets.contracts.agent import CandidateKey
 from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.base import JsonValue, Record, clean_json
+from bench_assets.contracts.comparison import Transition
+from bench_assets.contracts.gate import GateDecision
 from bench_assets.contracts.outcome import OUTCOMES, Label, Outcome
 from bench_assets.contracts.run import RunRecord, Summary
 from bench_assets.contracts.score import ScoreRecord
@@ -15,7 +17,18 @@ from bench_assets.errors import InvalidAgent, StorageFailed
 from bench_assets.storage.payload import Stored
 from bench_assets.storage.postgres import schema
 
-__all__ = ["ExecutionRow", "Row", "Stored", "clean_row", "execution_row", "metrics_row", "run_row", "without_nul"]
+__all__ = [
+    "ExecutionRow",
+    "Row",
+    "Stored",
+    "clean_row",
+    "execution_row",
+    "gate_row",
+    "metrics_row",
+    "run_row",
+    "transition_row",
+    "without_nul",
+]
 
 Row = dict[str, Any]
 """Values by column."""
@@ -141,6 +154,44 @@ def metrics_row(run_id: str, summary: Summary) -> Row:
         | {f"interval_{end}": getattr(interval, end) if interval else None for end in ("low", "high")}
         | {f"latency_{q}_ms": getattr(latency, q) if latency else None for q in ("p50", "p90", "p99", "max")}
         | {"run_id": run_id, "record": summary.to_json()}
+    )
+
+
+def gate_row(decision: GateDecision) -> Row:
+    """Return the row of `gates`. Without a baseline `baseline_run_id` is empty, as a key is never NULL."""
+    interval = decision.interval
+    return clean_row(
+        {
+            "run_id": decision.run_id,
+            "baseline_run_id": decision.baseline_run_id or "",
+            "baseline": decision.baseline,
+            "verdict": decision.verdict,
+            "comparable": decision.comparable,
+            "delta": decision.delta,
+            "delta_low": interval.low if interval else None,
+            "delta_high": interval.high if interval else None,
+            "p_value": decision.p_value,
+            "n": decision.n,
+            "reasons": decision.reasons,
+            "decided_at": datetime.fromisoformat(decision.decided_at),
+            "record": decision.to_json(),
+        }
+    )
+
+
+def transition_row(transition: Transition, *, run_id: str, baseline_run_id: str) -> Row:
+    """Return the row of `transitions` of one question."""
+    return clean_row(
+        {
+            "run_id": run_id,
+            "baseline_run_id": baseline_run_id,
+            "question_id": transition.id,
+            "kind": transition.kind,
+            "baseline_outcome": transition.baseline_outcome,
+            "outcome": transition.candidate_outcome,
+            "baseline_score": transition.baseline_score,
+            "score": transition.candidate_score,
+        }
     )
 
 

@@ -1,7 +1,8 @@
 """The tables, as this release reads and writes them. The migrations make them; a test holds the two against each other.
 
 `runs` has one row a run, `run_metrics` one with its figures, `executions` one for each planned (question, repetition).
-`transitions` and `gates` hold comparisons of a run with its baseline. Columns whose names SQL reserves are renamed:
+`transitions` and `gates` hold comparisons of a run with its baseline; `gates.baseline_run_id` is empty for a decision
+without one. Columns whose names SQL reserves are renamed:
 `limit` is `row_limit`.
 
 Text is stored as it is, but for what Postgres cannot hold: NUL characters and lone surrogates become U+FFFD.
@@ -157,12 +158,16 @@ gates = Table(
     _run_id(primary_key=True),
     Column("baseline_run_id", Text, primary_key=True),
     _needed("verdict", Text),
-    _needed("comparable", Text),
+    Column("comparable", Text),
     Column("delta", Double),
     Column("p_value", Double),
     _needed("reasons", JSONB),
     Column("decided_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     _needed("record", JSONB),
+    Column("baseline", Text),
+    Column("n", BigInteger),
+    Column("delta_low", Double),
+    Column("delta_high", Double),
     CheckConstraint("verdict IN ('GO', 'NO-GO', 'INCONCLUSIVE')", name="gates_verdict"),
 )
 

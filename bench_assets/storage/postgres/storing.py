@@ -1,15 +1,19 @@
 """Store one run inside a transaction: once, unchanged, or as the continuation of its beginning."""
 
+from collections.abc import Iterable
+
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DBAPIError
 
 from bench_assets.contracts.base import digest
+from bench_assets.contracts.comparison import Transition
+from bench_assets.contracts.gate import GateDecision
 from bench_assets.contracts.run import RunRecord, Summary
-from bench_assets.errors import RunConflict
+from bench_assets.errors import RunConflict, StorageFailed
 from bench_assets.storage.payload import Stored, is_open, run_payload, summary_payload
 from bench_assets.storage.postgres import schema
 from bench_assets.storage.postgres.copying import COLUMNS, SpooledRows
-from bench_assets.storage.postgres.rows import metrics_row, run_row
+from bench_assets.storage.postgres.rows import gate_row, metrics_row, run_row, transition_row
 
 _COPY = f"COPY executions (run_id, {', '.join(COLUMNS)}) FROM STDIN"
 
@@ -55,6 +59,20 @@ def store(connection: Connection, run: RunRecord, summary: Summary, rows: Spoole
     connection.execute(metrics.insert().values(metrics_row(run_id, summary)))
     _copy(connection, rows)
     return "stored" if before is None else "continued"
+
+
+def store_gate(connection: Connection, decision: GateDecision, transitions: Iterable[Transition]) -> None:
+    """Store a decision and what became of each question; see `Database.store_gate`."""
+    run_id, baseline = decision.run_id, decision.baseline_run_id or ""
+    connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(run_id, 0))))
+    if connection.scalar(select(schema.runs.c.run_id).where(schema.runs.c.run_id == run_id)) is None:
+        raise StorageFailed(f"The run `{run_id}` has no rows yet that its decision could stand beside. Store it first.")
+    for table in (schema.transitions, schema.gates):
+        connection.execute(table.delete().where(table.c.run_id == run_id, table.c.baseline_run_id == baseline))
+    connection.execute(schema.gates.insert().values(gate_row(decision)))
+    rows = [transition_row(one, run_id=run_id, baseline_run_id=baseline) for one in transitions]
+    if rows:
+        connection.execute(schema.transitions.insert(), rows)
 
 
 def _copy(connection: Connection, rows: SpooledRows) -> None:
