@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from tests.endtoend.project import quiz, records, strict, write_package
+from tests.endtoend.project import ECHO, commit, git, quiz, records, strict, write_package
+from tests.environments.private_git import PrivateGit
 
 SPY = """\
 import json
@@ -118,3 +119,30 @@ def test_credentials_of_a_url_are_used_and_written_nowhere(project, target):
     assert "s3cr3t-pw" not in done.stdout + done.stderr
     listed = project.cli("candidates", "list")
     assert "s3cr3t" not in listed.stdout
+
+
+def test_an_agent_of_a_private_repository_is_benchmarked_with_the_credentials_of_its_url(project, tmp_path):
+    source = write_package(tmp_path / "work", ECHO)
+    commit(source, "one", tag="v1")
+    with PrivateGit(tmp_path / "served", user="bob", password="s3cr3t-pw") as server:
+        git(source, "clone", "--quiet", "--bare", str(source), str(server.root / "agent.git"))
+        agent = f"git+http://bob:s3cr3t-pw@{server.host}/agent.git@v1"
+        command = [
+            sys.executable,
+            "-m",
+            "bench_assets",
+            "run",
+            "--benchmark",
+            project.benchmark(quiz(2)),
+            "--agent",
+            agent,
+        ]
+        done = project.program(*command, "--agent-entry-point", "agent", "--log-level", "debug", "--log-ipc")
+    assert done.returncode == 0, done.stderr
+    (run,) = project.runs()
+    provenance = strict((run / "run.json").read_text())
+    assert provenance["agent_source"] == f"git+http://{server.host}/agent.git@v1"
+    assert len(provenance["commit"]) == 40
+    kept = [path for folder in (project.folder, project.cache) for path in folder.rglob("*") if path.is_file()]
+    assert not [path for path in kept if b"s3cr3t-pw" in path.read_bytes()]
+    assert "s3cr3t-pw" not in done.stdout + done.stderr
