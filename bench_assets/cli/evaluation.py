@@ -38,6 +38,7 @@ from bench_assets.stages.records import record_key
 from bench_assets.stages.summary import keep_unfinished
 from bench_assets.stages.workspace import Workspace
 from bench_assets.storage.bundle import RunBundle
+from bench_assets.storage.postgres.database import Database
 
 ENVIRONMENT = dg.AssetKey("agent_environment")
 
@@ -126,6 +127,9 @@ def evaluate(request: Request) -> int:
     settings = request.settings()
     if not request.skip_judge:
         effective_judge(benchmark.spec.judge, environ=workspace.environ, folder=workspace.project.folder)
+    if workspace.project.postgres_url and not request.skip_judge:
+        # A database that cannot be reached is better found now than when the answers are paid for.
+        Database.open(workspace.project.postgres_url, embedded_root=workspace.postgres_folder).close()
     named = name_agent(
         workspace.project,
         request.agent,

@@ -217,3 +217,24 @@ def test_an_agent_that_cannot_start_ends_the_run_with_the_reason_and_a_one(proje
     assert other.returncode == 1
     assert "agnet" in other.stderr
     assert "`agent`" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("BENCH_POSTGRES_URL", "postgresql://me:s3cr3t@127.0.0.1:9/bench", "127.0.0.1"),
+        ("BENCH_POSTGRES_URL", "mysql://me:s3cr3t@127.0.0.1/bench", "mysql"),
+        ("BENCH_STORAGE", "ftp://somewhere", "ftp"),
+        ("DAGSTER_HOME", "relative/folder", "absolute path"),
+        ("BENCH_PROJECT", "/nowhere/at/all", "/nowhere/at/all"),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_named_before_anything_is_spent(project, echo, variable, value, said):
+    benchmark = project.benchmark(quiz())
+    project.variables[variable] = value
+    done = project.cli("run", "--benchmark", benchmark, "--agent", "./agent", "--agent-entry-point", "agent")
+    assert done.returncode in (1, 2)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "s3cr3t" not in done.stderr
+    assert not (project.storage / "environments").exists()
