@@ -56,6 +56,6 @@ class BarReporter:
 def open_reporter() -> Reporter:
     """Return what fits standard error: a bar on a terminal, else a line every ten seconds."""
     console = Console(stderr=True)
-    if console.is_terminal:
+    if console.is_terminal and not console.is_dumb_terminal:
         return BarReporter(console)
     return LogReporter(lambda text: click.echo(text, err=True), detail=logger.debug)
