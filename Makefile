@@ -7,7 +7,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export DAGSTER_HOME ?= $(CURDIR)/dagster_home
 
-.PHONY: help demo test chaos ui lint format requirements clean
+.PHONY: help demo test chaos bench ui lint format requirements clean
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -19,6 +19,9 @@ test: .venv/dev ## Run all tests, in parallel.
 
 chaos: .venv/dev ## Kill a run again and again and compare; SEED=7 KILLS=200 replays a longer one.
 	@CHAOS_SEED=$(or $(SEED),1) CHAOS_KILLS=$(or $(KILLS),40) $(BIN)/pytest tests/chaos --numprocesses 2
+
+bench: .venv/dev ## Measure what must be quick, on a machine that does nothing else.
+	@$(BIN)/python -m tests.speed.judging
 
 ui: .venv/runtime ## Open Dagster's UI on port 3000.
 	@$(BIN)/python examples/abacus/make_repository.py .bench/demo/abacus

@@ -25,7 +25,7 @@ MOST = 256
 """Small segments after which they are merged while work goes on, so that a kill leaves no thousands behind."""
 
 
-GATHER = 0.1
+GATHER = 0.05
 """Seconds that a first verdict waits for others to go out with. On S3 it makes few requests of many."""
 
 
@@ -48,9 +48,9 @@ class StoredVerdicts:
     """Keeps verdicts in a folder or on S3; a context manager.
 
     A judge's verdicts are read once, when the first one is asked for: one listing and one request a segment. What is
-    put goes out with everything else that waits, one object a group, a tenth of a second after the first; while one is
-    on its way the next group gathers. A kill loses at most the replies of that moment, and nothing that was told. What
-    other processes judge meanwhile is seen when the store is opened anew.
+    put goes out with everything else that waits, one object a group, a moment after the first; while one is on its way
+    the next group gathers. A kill loses at most the replies of that moment, and nothing that was told. What other
+    processes judge meanwhile is seen when the store is opened anew.
     """
 
     def __init__(self, store: ObjectStore) -> None:

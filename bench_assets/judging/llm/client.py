@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bench_assets.contracts.base import JsonValue
+from bench_assets.contracts.base import JsonValue, dump_json
 from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.errors import InvalidJudge
 from bench_assets.judging.endpoint import JudgeEndpoint
@@ -96,7 +96,10 @@ class JudgeClient:
                 # Not `chat.completions.create`: it walks through every message against its types, which takes longer
                 # than everything else about a request, and parses a body that `read_reply` wants to see as it came.
                 return await self._client.post(
-                    self._endpoint.path, cast_to=str, body=request, options={"headers": self._key_headers(key)}
+                    self._endpoint.path,
+                    cast_to=str,
+                    content=dump_json(request),
+                    options={"headers": {"Content-Type": "application/json", **self._key_headers(key)}},
                 )
         except TimeoutError:
             limit = f"`timeout={self._spec.timeout:g}` s"
