@@ -43,7 +43,8 @@ def effect_sentence(effect: Effect) -> str:
         return f"No significant difference: {points(effect.delta)} ({paired})."
     word = "better" if effect.delta > 0 else "worse"
     return (
-        f"Significantly {word}: {points(effect.delta)}, 95 % between {spread(effect.interval, signed=True)} ({paired})."
+        f"Significantly {word}: {points(effect.delta)}, 95 % between {_signed(effect.interval.low)} and "
+        f"{_signed(effect.interval.high)} ({paired})."
     )
 
 

@@ -14,6 +14,11 @@ from bench_assets import __version__
 COMMANDS = {
     "run": "bench_assets.cli.run:run",
     "status": "bench_assets.cli.status:status",
+    "compare": "bench_assets.cli.compare:compare",
+    "gate": "bench_assets.cli.gate:gate",
+    "report": "bench_assets.cli.report:report",
+    "history": "bench_assets.cli.history:history",
+    "leaderboard": "bench_assets.cli.history:leaderboard",
     "benchmarks": "bench_assets.cli.benchmarks:benchmarks",
     "validate": "bench_assets.cli.benchmarks:validate",
     "import": "bench_assets.cli.importing:import_",
@@ -23,6 +28,11 @@ COMMANDS = {
 SUMMARIES = {
     "run": "Benchmark one agent: ask, judge, sum up, store.",
     "status": "Tell how far a run has come.",
+    "compare": "Hold two runs together, question by question.",
+    "gate": "Decide whether a candidate may take its baseline's place: exit code 0, 1 or 2.",
+    "report": "Write a run, or one against another, into a file that opens anywhere.",
+    "history": "Show each version's result, by version.",
+    "leaderboard": "Rank the candidates of a benchmark.",
     "benchmarks": "List the benchmarks of this project.",
     "validate": "Check a benchmark's spec and every row of its dataset.",
     "import": "Turn a table (CSV, TSV, JSON) into a dataset.",
@@ -55,10 +65,9 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="bench-assets")
 def group() -> None:
-    r"""Is this version of our agent better, and can we trust the number?
+    """Is this version of our agent better, and can we trust the number?
 
-    \b
-    Exit codes: 0 finished, 1 no usable result, 2 bad input, 130 interrupted.
+    Exit codes: 0 finished, 1 no usable result, 2 bad input, 130 interrupted. `gate` has its own.
     """
 
 

@@ -28,6 +28,16 @@ class Result:
     """Further places that hold a copy of the files."""
 
 
+WIDE = 160
+"""Columns where nobody's terminal says how many there are, as in a CI job's log."""
+
+
+def open_console() -> Console:
+    """Return what prints to standard output without reading anything into the text."""
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    return console if console.is_terminal else Console(soft_wrap=True, highlight=False, markup=False, width=WIDE)
+
+
 def show(result: Result) -> int:
     """Print the result. Returns 0, or 1 when the run has no usable result."""
     console = Console(soft_wrap=True, highlight=False)
@@ -47,16 +57,19 @@ def show(result: Result) -> int:
     return _verdict(console, result.summary)
 
 
-def show_decision(console: Console, decision: GateDecision) -> None:
-    """Print the gate's verdict and what stands in the way of GO."""
+def show_decision(console: Console, decision: GateDecision, *, all_checks: bool = False) -> None:
+    """Print the gate's verdict and what stands in the way of GO, or each condition."""
     against = f", held against {decision.baseline}" if decision.baseline else ""
     effect = ""
     if decision.delta is not None and decision.n is not None:
         effect = f": {points(decision.delta)} (95 % {spread(decision.interval, signed=True)}, n = {decision.n})"
     console.print(f"gate: {decision.verdict}{against}{effect}", markup=False)
     for check in decision.checks:
-        if check.status != "pass":
-            console.print(f"  {check.name.replace('_', ' ')}: {check.reason}", markup=False)
+        if all_checks or check.status != "pass":
+            told = {"fail": "broken", "unknown": "open", "pass": "kept"}[check.status]
+            console.print(f"  {told:<7} {check.name.replace('_', ' ')}: {check.reason}", markup=False)
+    if decision.questions_needed is not None:
+        console.print(f"  About {decision.questions_needed} questions would settle it.", markup=False)
 
 
 def _table(plan: Plan, summary: Summary) -> Table:

@@ -107,11 +107,16 @@ def find_run(workspace: Workspace, name: str, *, benchmark: str | None = None) -
 
     `benchmark` may be None where the candidate has runs on one benchmark only. Raises InvalidInput with what there is.
     """
-    if not _is_candidate(name):
-        there = read_finished(workspace, name)[0].benchmark
-        if benchmark not in (None, there):
-            raise InvalidInput(f"The run `{name}` is one of `{there}`, not of `{benchmark}`.")
-        return name
+    if is_candidate(name):
+        return newest_run_of(workspace, name, benchmark=benchmark)
+    there = read_finished(workspace, name)[0].benchmark
+    if benchmark not in (None, there):
+        raise InvalidInput(f"The run `{name}` is one of `{there}`, not of `{benchmark}`.")
+    return name
+
+
+def newest_run_of(workspace: Workspace, name: str, *, benchmark: str | None = None) -> str:
+    """Return the run_id of a candidate's newest run; see `find_run`."""
     among = [benchmark] if benchmark is not None else benchmark_names(workspace)
     found = {one: run for one in among if (run := newest_run(workspace, benchmark=one, candidate=name)) is not None}
     if len(found) > 1:
@@ -130,7 +135,8 @@ def benchmark_names(workspace: Workspace) -> list[str]:
     return [one.spec.id for one in list_benchmarks(workspace.project.benchmarks)[0]]
 
 
-def _is_candidate(name: str) -> bool:
+def is_candidate(name: str) -> bool:
+    """Return whether a name is a candidate's key, and no run_id."""
     try:
         CandidateKey.parse(name)
     except InvalidAgent:

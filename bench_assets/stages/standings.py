@@ -1,5 +1,6 @@
 """Step 8: all candidates of a benchmark, ranked, and in the order of their versions."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -13,7 +14,7 @@ from bench_assets.contracts.comparison import Comparison
 from bench_assets.contracts.gate_policy import GatePolicy
 from bench_assets.contracts.leaderboard import Leaderboard, Standing
 from bench_assets.contracts.run import FinishedRun
-from bench_assets.stages.finished import assessments, newest_runs, read_finished, read_run
+from bench_assets.stages.finished import assessments, folder_of, newest_runs, read_finished, read_run
 from bench_assets.stages.workspace import Workspace
 
 
@@ -51,6 +52,13 @@ def board(
             comparison = _against(workspace, before, run_id=run_id, kept=entry.comparison)
         entries.append(Entry(entry.run, entry.summary, entry.verdict, comparison))
     return leaderboard(benchmark, entries=entries, known=known)
+
+
+def planned_candidates(workspace: Workspace, benchmark: str) -> list[str]:
+    """Return the candidates that have a plan on a benchmark."""
+    store = workspace.store
+    plans = (store.read(key) for key in store.list(folder_of(benchmark, "plan") + "/"))
+    return sorted(str(json.loads(plan)["candidate"]) for plan in plans)
 
 
 def _runs(

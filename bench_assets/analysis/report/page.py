@@ -48,10 +48,10 @@ def render_report(
     sides = [comparison.baseline, comparison.candidate] if comparison else [figures]
     runs = [run.run for run in (baseline, candidate) if run is not None]
     title = f"{candidate.run.candidate} on {candidate.run.benchmark}"
-    style, script = Html(_own("report.css")), Html(_own("report.js"))
+    style, script = Html(own_file("report.css")), Html(own_file("report.js"))
     data = Html(script_json(comparison_data(comparison) if comparison else run_data(candidate)))
     policy = (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; base-uri 'none'; "
+        f"default-src 'none'; script-src '{digest_of(script)}'; style-src '{digest_of(style)}'; base-uri 'none'; "
         "form-action 'none'"
     )
     head = tag(
@@ -132,9 +132,11 @@ def _questions(candidate: ObservedRun, comparison: Comparison | None) -> Html:
     )
 
 
-def _own(name: str) -> str:
+def own_file(name: str) -> str:
+    """Return the text of a file of the report's own."""
     return files("bench_assets.analysis.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
+    """Return what a content security policy calls an element's text."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
