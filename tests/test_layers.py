@@ -18,6 +18,7 @@ ABOVE = {
     "analysis": {"errors", "contracts"},
     "storage": {"errors", "contracts", "redaction"},
     "planning": {"errors", "contracts", "redaction", "catalog"},
+    "pods": {"errors", "contracts", "redaction"},
     "watching": {"errors", "contracts", "environments", "analysis"},
 }
 PLAIN = set(ABOVE)
@@ -25,12 +26,13 @@ ABOVE["stages"] = PLAIN
 ABOVE["resources"] = PLAIN | {"stages"}
 ABOVE["io_managers"] = PLAIN | {"stages", "resources"}
 ABOVE["defs"] = PLAIN | {"stages", "io_managers", "resources"}
+ABOVE["instance"] = PLAIN
 ABOVE["definitions"] = PLAIN | {"stages", "io_managers", "resources", "defs"}
 ABOVE["cli"] = set(ABOVE)
 ABOVE["__main__"] = {"cli"}
 """What each part may import from the others, besides itself and the package's version."""
 
-DAGSTER = {"io_managers", "resources", "defs", "definitions", "cli"}
+DAGSTER = {"io_managers", "instance", "resources", "defs", "definitions", "cli"}
 
 
 def modules(folder: Path) -> list[Path]:

@@ -96,8 +96,8 @@ def ad_hoc_key(agent: AgentSpec, *, title: str, ref: str) -> CandidateKey:
 
     The same definition gives the same key, another definition another one.
     """
-    # How an agent is watched is no part of what it is.
-    fields = {name: value for name, value in agent.to_json().items() if name != "watch"}
+    # How an agent is watched and where it runs is no part of what it is.
+    fields = {name: value for name, value in agent.to_json().items() if name not in ("watch", "pod")}
     identity = hashlib.sha256(dump_json(fields, sort_keys=True)).hexdigest()[:8]
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", title).strip("-._") or "agent"
     return CandidateKey(agent=f"{slug[:40]}-{identity}", ref=ref)

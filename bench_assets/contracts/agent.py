@@ -7,6 +7,7 @@ from urllib.parse import quote, unquote
 from pydantic import Field, model_validator
 
 from bench_assets.contracts.base import JsonValue, Record
+from bench_assets.contracts.pod import PodSettings
 from bench_assets.contracts.watch import Watch
 from bench_assets.errors import InvalidAgent
 
@@ -54,6 +55,8 @@ class AgentSpec(Record):
     """Named changes; a candidate `agent@ref~variant` runs with one."""
     watch: Watch | None = None
     """Which new versions are benchmarked without anyone asking; None means none."""
+    pod: PodSettings | None = None
+    """What its runs need on Kubernetes; without meaning elsewhere."""
     description: str = ""
     """Free text."""
 

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from bench_assets.contracts.base import Record
+from bench_assets.contracts.pod import PodSettings
 
 
 class Deployment(Record):
@@ -16,3 +17,5 @@ class Deployment(Record):
     """Least seconds between two looks at the watched repositories."""
     automation_interval_sec: int = Field(default=30, ge=1)
     """Least seconds between two looks at what there is to carry on."""
+    pod: PodSettings = PodSettings()
+    """What every run needs on Kubernetes; an agent and a run may say otherwise."""

@@ -41,6 +41,7 @@ def answers_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
         inputs=["plan"],
         partitions=grid(benchmark),
         kinds={"python"},
+        pool="answers",
         description=(
             f"The agent's answers to {benchmark.spec.id}, from worker processes in the agent's own environment. "
             "Materializing a shard again asks only what has no answer yet."

@@ -42,6 +42,7 @@ def scores_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
         inputs=["plan", "answers"],
         partitions=grid(benchmark),
         kinds={"python"} if benchmark.spec.judge.is_matcher else {"openai"},
+        pool=None if benchmark.spec.judge.is_matcher else f"judge_{benchmark.spec.judge.provider}",
         description=(
             f"A verdict on each answer to {benchmark.spec.id}, by `{benchmark.spec.judge.type}`: "
             "correct, incorrect or not_attempted. What the judge cannot tell is an error of its own, never `incorrect`."

@@ -1,0 +1,1 @@
+"""Parts of a Dagster instance that `dagster.yaml` of a deployment names."""
