@@ -7,6 +7,7 @@ from rich.table import Table
 
 from bench_assets.analysis.sentences import points, spread
 from bench_assets.contracts.gate import GateDecision
+from bench_assets.contracts.judging import JudgingFigures
 from bench_assets.contracts.plan import Plan
 from bench_assets.contracts.run import Summary
 
@@ -85,9 +86,29 @@ def _table(plan: Plan, summary: Summary) -> Table:
             table.add_row(outcome, f"{count} of {summary.total}")
     if summary.latency_ms:
         table.add_row("latency p50 / p90", f"{summary.latency_ms.p50:.0f} ms / {summary.latency_ms.p90:.0f} ms")
+    if summary.judging and not plan.judge.is_matcher:
+        table.add_row("judge", _spent(summary.judging))
+        table.add_row("judge against people", _trust(summary.judging))
     if summary.partial:
         table.add_row("covers", f"{plan.selection.questions} of the benchmark's {plan.total_rows} questions")
     return table
+
+
+def _spent(judging: JudgingFigures) -> str:
+    spent = f"{judging.calls} requests, {judging.cached} verdicts from before"
+    if judging.cost:
+        spent += f", cost {judging.cost:.4g}"
+    if judging.flagged:
+        spent += f", {judging.flagged} reasons contradict their label"
+    return spent
+
+
+def _trust(judging: JudgingFigures) -> str:
+    found = judging.calibration
+    if found is None:
+        return "never calibrated"
+    kappa = "unknown" if found.kappa is None else f"{found.kappa:.2f}"
+    return f"kappa {kappa} over {found.rows} rows"
 
 
 def _percent(share: float | None) -> str:

@@ -75,9 +75,25 @@ def _metadata(finished: FinishedRun) -> dict[str, Any]:
         "judged": summary.judged,
         "partial": summary.partial,
         "outcomes": _outcomes(summary),
+        **_judging(summary),
         "run_id": finished.run_id,
         "files": dg.MetadataValue.path(finished.folder),
     }
+
+
+def _judging(summary: Summary) -> dict[str, Any]:
+    """What the verdicts of a model cost, and how far to believe them; nothing for matchers."""
+    judging = summary.judging
+    if judging is None or not {"llm_judge", "llm_panel"} & judging.methods.keys():
+        return {}
+    found: dict[str, Any] = {"judge_requests": judging.calls, "kept_verdicts": judging.cached}
+    if judging.cost is not None:
+        found["judge_cost"] = judging.cost
+    if judging.alpha is not None:
+        found["votes_alpha"] = round(judging.alpha, 4)
+    kappa = judging.calibration.kappa if judging.calibration else None
+    found["judge_kappa"] = "never calibrated" if kappa is None else round(kappa, 4)
+    return found
 
 
 def _outcomes(summary: Summary) -> dg.MarkdownMetadataValue:

@@ -35,11 +35,13 @@ def run(project, *options):
     benchmark = project.benchmark(quiz(8), judge=JUDGE)
     done = project.cli("run", "--benchmark", benchmark, "--agent", "./agent", "--agent-entry-point", "agent", *options)
     assert done.returncode == 0, done.stderr
+    run.said = done.stdout
     return project.runs()[-1]
 
 
 def test_a_calibration_is_bound_to_its_judge_and_named_in_the_summary(project, endpoint):
     folder = run(project)
+    assert "never calibrated" in run.said
     judging = strict((folder / "summary.json").read_text())["judging"]
     assert judging["calibration"] is None
     assert judging["methods"] == {"llm_judge": 8}
@@ -64,6 +66,7 @@ def test_a_calibration_is_bound_to_its_judge_and_named_in_the_summary(project, e
     assert strict(kept.read_text())["confusion"]["correct"] == {"correct": 1, "incorrect": 1, "not_attempted": 0}
 
     again = run(project)
+    assert "kappa 0.64 over 4 rows" in run.said
     judging = strict((again / "summary.json").read_text())["judging"]
     assert (judging["calibration"]["rows"], judging["calibration"]["judge"]) == (4, kept.stem)
     assert (judging["calls"], judging["cached"], judging["cost"]) == (0, 8, 0.0)
