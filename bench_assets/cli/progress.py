@@ -1,6 +1,8 @@
 """A progress bar on a terminal, log lines elsewhere."""
 
 import logging
+import os
+import sys
 
 import click
 from rich.console import Console
@@ -55,7 +57,9 @@ class BarReporter:
 
 def open_reporter() -> Reporter:
     """Return what fits standard error: a bar on a terminal, else a line every ten seconds."""
-    console = Console(stderr=True)
-    if console.is_terminal and not console.is_dumb_terminal:
-        return BarReporter(console)
+    if sys.stderr.isatty():
+        # A descriptor of our own: during a run Dagster's capture of logs stands in the place of standard error.
+        console = Console(file=os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8"))
+        if not console.is_dumb_terminal:
+            return BarReporter(console)
     return LogReporter(lambda text: click.echo(text, err=True), detail=logger.debug)

@@ -25,7 +25,7 @@ class Agent:
         with open(os.environ["CALLS"], "a") as file:
             file.write(question + "\n")
         what, _, _ = question.partition(" ")
-        await asyncio.sleep(random.uniform(0, 0.05))
+        await asyncio.sleep(random.uniform(0, 0.3))
         mischief = getattr(self, what.replace("-", "_"), None)
         result = mischief(question) if mischief else None
         if asyncio.iscoroutine(result):

@@ -1,6 +1,10 @@
 """Options of `bench-assets run` that move files, change the worker or tell more."""
 
+import os
+import pty
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -71,3 +75,38 @@ def test_every_message_to_and_from_workers_can_be_logged(project, command):
     assert done.returncode == 0, done.stderr
     for message in ('"ready"', '"ask"', '"result"'):
         assert message in done.stderr
+
+
+SLOW = """\
+import time
+
+class Agent:
+    def run(self, question):
+        time.sleep(0.3)
+        return question.upper()
+
+make_agent = Agent
+"""
+
+
+def test_a_terminal_shows_a_bar_that_moves(project, command):
+    write_package(project.folder / "agent", SLOW)
+    project.benchmark(quiz(12))
+    ours, theirs = pty.openpty()
+    project.variables |= {"TERM": "xterm-256color", "COLUMNS": "120"}
+    running = subprocess.Popen(
+        [sys.executable, "-m", "bench_assets", *command], cwd=project.folder, env=project.environ,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 65536)
+        except OSError:  # the last process that could write there is gone
+            break
+    os.close(ours)
+    assert running.wait(timeout=60) == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode(errors="replace"))
+    frames = re.findall(r"asking \S+ on quiz@1.0, shard 000 \S+ +(\d)/6", text)
+    assert len(set(frames)) > 1
