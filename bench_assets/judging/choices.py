@@ -1,7 +1,7 @@
 r"""The `choice` matcher: which letter an answer chooses.
 
 Looked for in this order; the first step that finds a letter decides, and two different letters in one step are no
-choice:
+choice. "Answer: none …" chooses nothing.
 
 1. The whole answer is a letter: `B`, `(b)`, `**B**.`
 2. A letter behind "answer is", "answer:", "ответ:"; then one in `\boxed{…}`; then one behind "option", "choice".
@@ -22,6 +22,8 @@ LATIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _IS = r"\w*\s*(?:(?:is|would be|should be|это)\b|[:=–—-])*\s*(?:(?:option|choice|letter|вариант|буква)\b)?[:\s]*"
 _OPEN = r"(?:[ (\[\"'*_$]|\\\(|\\text\s*\{)*"
 """What may stand between the sign and the letter: brackets, emphasis, the beginning of a formula."""
+_NONE = re.compile(r"\b(?:answer|ответ)\s*[:=][\s*_]*(?:none|нет)\b", re.IGNORECASE)
+"""An answer that says it chooses nothing: letters elsewhere in it are none that it chooses."""
 
 
 def choice(golden: str | list[str], answer: str, spec: JudgeSpec) -> tuple[Label, str]:
@@ -64,6 +66,8 @@ def chosen_in(text: str, letters: str) -> set[str]:
         return {whole[1].upper()}
     alone = rf"({capital})(?![\w'’])|({one})(?=[)\]\"'*_}}.,;:!]|$)"
     article = r"(?:^|(?<=[.!?:]\s))A\s(?!or\b|and\b|или\b|и\b)[^\W\d_]"
+    if _NONE.search(text):
+        return set()
     for pattern in (
         rf"(?i:\b(?:answer|ответ){_IS}){_OPEN}(?:{alone})",
         rf"\\boxed\s*\{{\s*(?:\\text\s*\{{)?\s*\(?({one})\)?\s*\}}",

@@ -21,6 +21,7 @@ from bench_assets.judging.identity import (
     matcher_settings,
     panel_identity,
 )
+from bench_assets.judging.llm.budget import Budget
 from bench_assets.judging.llm.prompt import prompt_digest
 from bench_assets.judging.matchers import spec_fault
 from bench_assets.redaction import redact_settings
@@ -130,7 +131,6 @@ def effective_judge(
     not fit.
     """
     folder = folder or Path.cwd()
-    steps = tuple(_matcher(step.as_judge(), folder=folder, settles=frozenset(step.settles)) for step in spec.first)
     if spec.is_matcher:
         matcher = _matcher(spec, folder=folder)
         judge = EffectiveJudge(spec=spec, identity=matcher.identity, own=matcher.identity, matcher=matcher)
@@ -139,6 +139,10 @@ def effective_judge(
         if given.get("type", "llm") != "llm":
             raise InvalidJudge(f"`{name}` sets `type`, which only a benchmark can. Take `type` out of it.")
         judge = _llm(spec, given, source=f"`{name}`", environ=environ, need_key=need_key)
+        Budget(judge.spec)  # says now what it would say after the answers were paid for
+    steps = tuple(
+        _matcher(step.as_judge(), folder=folder, settles=frozenset(step.settles)) for step in judge.spec.first
+    )
     if not steps:
         return judge
     first = [(step.identity, sorted(step.settles)) for step in steps]

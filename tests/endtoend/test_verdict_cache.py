@@ -32,6 +32,13 @@ def test_another_run_and_another_candidate_with_the_same_answers_cost_nothing(pr
         assert [{score["cached"] for score in run} for run in scores] == [{False}, {True}, {True}]
         assert len({tuple(score["label"] for score in run) for run in scores}) == 1
 
+        newest = project.runs()[-1]
+        before = {name: (newest / name).read_bytes() for name in ("scores.jsonl", "summary.json", "run.json")}
+        done = project.cli(*command, "./other", "--resume")
+        assert done.returncode == 0, done.stderr
+        assert len(endpoint.requests) == 6
+        assert {name: (newest / name).read_bytes() for name in before} == before
+
         done = project.cli(*command, "./one", "--no-verdict-cache")
         assert done.returncode == 0, done.stderr
         assert len(endpoint.requests) == 12

@@ -59,13 +59,12 @@ EXPLAINED = {
     "economics/7462": "ends with `Answer: F`: the source reads nothing",
     "chemistry/4349": "ends with `Answer: B`: the source reads nothing",
     "philosophy/10984": "ends with `Answer: D` after naming C and D: the source reads `C`",
-    "engineering/12022": "ends with `Answer: None of the above`: the source reads nothing, ours a letter before that",
 }
 
 
 @pytest.mark.parametrize(
     ("model", "published", "ours"),
-    list(zip(MODELS, [97, 130, 140, 104, 140, 135], [98, 130, 142, 104, 140, 136], strict=True)),
+    list(zip(MODELS, [97, 130, 140, 104, 140, 135], [98, 130, 142, 103, 140, 136], strict=True)),
 )
 def test_choice_gives_the_published_counts_for_mmlu_but_for_what_is_explained(model, published, ours):
     every = {name: rows(f"simple_evals_ru/mmlu.{name}.jsonl.gz") for name in MODELS}

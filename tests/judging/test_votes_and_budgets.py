@@ -158,7 +158,7 @@ def test_a_budget_of_tokens_or_money_is_never_passed_with_many_in_flight(limit):
 
 def test_a_budget_of_money_needs_the_price_of_each_model():
     with OpenAIEndpoint() as endpoint, pytest.raises(InvalidJudge, match="price of `m`"):
-        open_scorer(llm_judge(endpoint, max_judge_cost=1.0))
+        llm_judge(endpoint, max_judge_cost=1.0)
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,14 @@ def test_a_chain_is_another_judge_but_shares_the_verdicts_of_the_model_behind_it
     assert alone.own == chain.own == other.own
 
 
+def test_an_override_can_put_a_matcher_before_the_judge():
+    spec = JudgeSpec(type="llm", model="m")
+    given = '{"first": [{"type": "exact_match"}]}'
+    judge = effective_judge(spec, environ={"OPENAI_API_KEY": KEY, "BENCH_LLM_JUDGE_KWARGS": given})
+    assert [step.identity.method for step in judge.steps] == ["exact_match"]
+    assert judge.redacted()["first"] == [{"type": "exact_match"}]
+
+
 def test_a_chain_of_matchers_needs_no_model():
     spec = {"type": "token_f1", "first": [{"type": "exact_match"}]}
     found = scored(spec, item("Paris"), item("Paris France"), item("Rome"))
