@@ -2,10 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
@@ -21,13 +18,13 @@ from bench_assets.cli.instance import open_instance
 from bench_assets.cli.last_stage import check_last_stage
 from bench_assets.cli.outcome import Result, show
 from bench_assets.cli.project import open_project
+from bench_assets.cli.request import Request, absolute_place
 from bench_assets.contracts.plan import Plan
 from bench_assets.contracts.run import FinishedRun
 from bench_assets.definitions import build_definitions
 from bench_assets.defs.partitions import asset_key
-from bench_assets.errors import BenchError, Interrupted, InvalidInput
+from bench_assets.errors import BenchError, Interrupted
 from bench_assets.judging.settings import effective_judge
-from bench_assets.planning.only import Only
 from bench_assets.planning.settings import RunSettings
 from bench_assets.resources.failures import BenchFailure
 from bench_assets.stages.benchmark import check_benchmark
@@ -45,76 +42,6 @@ ENVIRONMENT = dg.AssetKey("agent_environment")
 NEEDED = ("summary", "result_rows")
 LAST = (*NEEDED, "comparison", "leaderboard")
 """The assets of the last stage. Without a `NEEDED` one there is no result; the others say what it means."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """The options of `bench-assets run`, under their names."""
-
-    benchmark: str
-    agent: str
-    agent_entry_point: str | None = None
-    agent_import_path: str | None = None
-    agent_extra_dep: tuple[str, ...] = ()
-    agent_python: str | None = None
-    agent_env: tuple[str, ...] = ()
-    env_override: tuple[str, ...] = field(default=(), repr=False)
-    timeout: float | None = None
-    worker_ready_timeout: float | None = None
-    limit: int | None = None
-    sample: int | None = None
-    seed: int | None = None
-    repetitions: int | None = None
-    parallelism: int | None = None
-    concurrency: int | None = None
-    min_start_interval: float | None = None
-    retries: int | None = None
-    retries_for: tuple[str, ...] = ()
-    questions_per_worker: int | None = None
-    retry_backoff_sec: float | None = None
-    checkpoint_dir: str | None = None
-    checkpoint_flush_every: int | None = None
-    resume: bool = False
-    reuse_answers: bool = False
-    only: str | None = None
-    skip_judge: bool = False
-    no_verdict_cache: bool = False
-    output_dir: Path | None = None
-    upload_dir: str | None = None
-    invalidate_agent_cache: bool = False
-    log_level: str = "warning"
-    log_ipc: bool = False
-    worker_source: str | None = None
-    description: str = ""
-    run_id: str | None = None
-
-    def settings(self) -> RunSettings:
-        """Return the settings of the run. Raises InvalidInput for values that make no run."""
-        same = RunSettings.model_fields.keys() & {item.name for item in fields(self)}
-        values = {name: getattr(self, name) for name in same} | {
-            "timeout_sec": self.timeout,
-            "worker_ready_timeout_sec": self.worker_ready_timeout,
-            "min_start_interval_sec": self.min_start_interval,
-            "checkpoint_dir": _place(self.checkpoint_dir) if self.checkpoint_dir else None,
-            "env_overrides": dict(_pair(text, option="--env-override") for text in self.env_override),
-            "retries_by_cause": dict(_pair(text, option="--retries-for") for text in self.retries_for) or None,
-        }
-        if self.only is not None:
-            Only(self.only)
-            values["resume"] = True
-        return RunSettings.from_json(values, source="the command line")
-
-
-def _place(text: str) -> str:
-    """Return a place as it is meant from the current folder: a folder made absolute, an address as it is."""
-    return text if "://" in text else str(Path(text).expanduser().absolute())
-
-
-def _pair(text: str, *, option: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise InvalidInput(f"{option} `{name}` has no value; write NAME=VALUE.")
-    return name, value
 
 
 def evaluate(request: Request) -> int:
@@ -159,7 +86,7 @@ def _deliver(workspace: Workspace, request: Request, result: Result) -> None:
     """Copy the bundle to where the person asked for it."""
     bundle = RunBundle(workspace.store, result.plan.run_id)
     for place in filter(None, (request.output_dir, request.upload_dir)):
-        result.places.append(bundle.copy_to(workspace.open_place(_place(str(place)))))
+        result.places.append(bundle.copy_to(workspace.open_place(absolute_place(str(place)))))
 
 
 class Evaluation:
@@ -181,6 +108,7 @@ class Evaluation:
         # A failed step logs its stack trace as an error; the person gets its sentence from us instead.
         self._log_level = log_level.upper() if log_level in ("debug", "info") else "CRITICAL"
         self._definitions = build_definitions([benchmark], workspace=workspace)
+        self._run_id: str | None = None
 
     def run(self, request: Request, settings: RunSettings) -> Result:
         """Run the stages. Raises the error of the first that fails; what was finished is kept."""
@@ -193,32 +121,34 @@ class Evaluation:
             },
         )
         plan = self._plan()
-        names = ["answers"] if request.skip_judge else ["answers", "scores"]
-        shards = self._benchmark.spec.shard_names
-        with self._interruption(plan):
-            self._materialize(
-                [self._key(name) for name in names],
-                {
-                    ASSET_PARTITION_RANGE_START_TAG: f"{self._candidate}|{shards[0]}",
-                    ASSET_PARTITION_RANGE_END_TAG: f"{self._candidate}|{shards[-1]}",
-                },
-                {
-                    self._key("answers"): {"log_ipc": request.log_ipc, "only": request.only},
-                    self._key("scores"): {"verdict_cache": not request.no_verdict_cache},
-                },
-            )
-            if request.skip_judge:
-                answers = settled_answers(self._workspace, plan, self._benchmark)
-                keep_unfinished(self._workspace, plan, answers=answers, status="checkpoint")
-                return Result(plan, self._workspace.store.url(f"runs/{plan.run_id}"))
-            last = self._materialize(
-                [self._key(name) for name in LAST], {PARTITION_NAME_TAG: self._candidate}, {}, raising=False
-            )
-            failed = list(check_last_stage(last, needed=NEEDED))
+        self._run_id = plan.run_id
+        self._materialize_shards(["answers"] if request.skip_judge else ["answers", "scores"], request)
+        if request.skip_judge:
+            answers = settled_answers(self._workspace, plan, self._benchmark)
+            keep_unfinished(self._workspace, plan, answers=answers, status="checkpoint")
+            return Result(plan, self._workspace.store.url(f"runs/{plan.run_id}"))
+        last = self._materialize(
+            [self._key(name) for name in LAST], {PARTITION_NAME_TAG: self._candidate}, {}, raising=False
+        )
+        failed = list(check_last_stage(last, needed=NEEDED))
         finished = FinishedRun.from_json(self._stored("summary"), source="the summary")
         assessment = assessment_of(self._workspace, benchmark=plan.benchmark, candidate=self._candidate)
         decision = assessment.decision if assessment and assessment.run_id == plan.run_id else None
         return Result(plan, finished.folder, finished.summary, decision, failed)
+
+    def _materialize_shards(self, names: list[str], request: Request) -> None:
+        shards = self._benchmark.spec.shard_names
+        self._materialize(
+            [self._key(name) for name in names],
+            {
+                ASSET_PARTITION_RANGE_START_TAG: f"{self._candidate}|{shards[0]}",
+                ASSET_PARTITION_RANGE_END_TAG: f"{self._candidate}|{shards[-1]}",
+            },
+            {
+                self._key("answers"): {"log_ipc": request.log_ipc, "only": request.only},
+                self._key("scores"): {"verdict_cache": not request.no_verdict_cache},
+            },
+        )
 
     def _materialize(
         self,
@@ -247,18 +177,18 @@ class Evaluation:
             )
         except BenchFailure as failure:
             raise failure.error from None
+        except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt) as stop:
+            raise Interrupted(self._how_to_go_on()) from stop
         except dg.Failure as failure:
             raise BenchError(failure.description or "a step failed") from failure
 
-    @contextmanager
-    def _interruption(self, plan: Plan) -> Iterator[None]:
-        try:
-            yield
-        except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt) as stop:
-            raise Interrupted(
-                f"interrupted: run {plan.run_id} is not finished. What was answered is kept; the same command with "
-                "--resume goes on from there."
-            ) from stop
+    def _how_to_go_on(self) -> str:
+        if self._run_id is None:
+            return "interrupted before anything was asked"
+        return (
+            f"interrupted: run {self._run_id} is not finished. What was answered is kept; the same command with "
+            "--resume goes on from there."
+        )
 
     def _key(self, name: str) -> dg.AssetKey:
         return asset_key(self._benchmark, name)

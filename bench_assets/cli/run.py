@@ -78,6 +78,7 @@ def run(**options: Any) -> int:
 
     The same command again costs only what is new: the environment is cached. With --resume, answers are too.
     """
-    from bench_assets.cli.evaluation import Request, evaluate
+    from bench_assets.cli.evaluation import evaluate
+    from bench_assets.cli.request import Request
 
     return evaluate(Request(**options))

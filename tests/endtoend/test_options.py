@@ -29,7 +29,7 @@ def test_checkpoints_and_copies_go_where_they_are_asked_to(project, command):
     settled = [path for path in (project.folder / "journal" / run.name).glob("*.jsonl") if path.stat().st_size]
     assert sum(len(records(path)) - 1 for path in settled) == 4  # each begins with a line that says whose it is
     for place in ("out", "copies"):
-        assert {path.name for path in (project.folder / place / run.name).iterdir()} == FILES
+        assert {path.name for path in (project.folder / place / run.name).iterdir()} >= FILES
         assert str(project.folder / place / run.name) in done.stdout
     assert strict((run / "run.json").read_text())["checkpoint_dir"] == str(project.folder / "journal")
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.endtoend.project import ECHO, commit, quiz, records, strict, write_package
 
-FILES = ["answers.jsonl", "environment.lock", "run.json", "scores.jsonl", "summary.json"]
+FILES = {"answers.jsonl", "environment.lock", "run.json", "scores.jsonl", "summary.json"}
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def test_a_run_ends_with_its_files_its_figures_and_a_zero(project, echo):
     assert "75.0%" in done.stdout
     (run,) = project.runs()
     assert str(run) in done.stdout
-    assert sorted(path.name for path in run.iterdir()) == FILES
+    assert {path.name for path in run.iterdir()} >= FILES
     answers, scores = records(run / "answers.jsonl"), records(run / "scores.jsonl")
     assert sorted(answer["id"] for answer in answers) == [f"q{n}" for n in range(1, 9)]
     assert [answer["id"] for answer in answers] == [score["id"] for score in scores]
@@ -154,7 +154,7 @@ def test_answers_can_be_kept_now_and_judged_later(project, echo):
     assert again.returncode == 0, again.stderr
     assert project.runs() == [run]
     assert strict((run / "summary.json").read_text())["judged"] is True
-    assert sorted(path.name for path in (project.folder / "out" / "nightly-1").iterdir()) == FILES
+    assert {path.name for path in (project.folder / "out" / "nightly-1").iterdir()} >= FILES
 
 
 def test_a_taken_run_id_is_refused_before_anything_is_asked(project, echo):
