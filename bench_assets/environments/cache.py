@@ -99,6 +99,12 @@ class EnvironmentCache:
             "Start again when nothing writes into it."
         )
 
+    def fingerprint(self, request: EnvironmentRequest) -> str:
+        """Return what `ensure` would look for now: 64 hex digits. Raises EnvironmentFailed or InvalidAgent."""
+        variables = self._variables()
+        interpreter = self._interpreter(request.python, variables=variables)
+        return resolve_request(request, interpreter=interpreter, variables=variables).fingerprint
+
     def open(self, record: EnvironmentRecord) -> Path | None:
         """Return the interpreter of the environment that `record` describes, lock included; None if it is not here."""
         slot = self._store.slot(record.fingerprint)

@@ -8,6 +8,7 @@ from bench_assets.environments.source import parse_source
 from bench_assets.environments.source_records import GitSource, LocalSource, Source
 from bench_assets.environments.tokens import with_tokens
 from bench_assets.errors import InvalidAgent
+from bench_assets.stages.shared_environments import SharedEnvironments
 from bench_assets.stages.workspace import Workspace
 
 
@@ -51,13 +52,32 @@ def build_environment(
     """Build a candidate's environment, or find it in the cache. Raises InvalidAgent and EnvironmentFailed."""
     key, agent, _ = workspace.candidates.resolve(candidate)
     request = environment_request(workspace, key=key, agent=agent, worker_source=worker_source)
-    built = workspace.environments.ensure(request, invalidate=invalidate)
+    shared = _shared(workspace)
+    built = (shared or workspace.environments).ensure(request, invalidate=invalidate)
     how = "reused" if built.reused else "built"
     workspace.reporter.say(f"environment of {candidate} {how} in {built.seconds:.2f} s")
     return built
 
 
 def open_environment(workspace: Workspace, record: EnvironmentRecord) -> str:
-    """Return the interpreter of a recorded environment, restoring it from its lock where it is not on this machine."""
-    python = workspace.environments.open(record) or workspace.environments.restore(record)
-    return str(python)
+    """Return the interpreter of a recorded environment, restoring it from its lock where it is not on this machine.
+
+    Raises EnvironmentFailed when what can be restored here is not what was recorded.
+    """
+    if (python := workspace.environments.open(record)) is not None:
+        return str(python)
+    try:
+        key, agent, _ = workspace.candidates.resolve(record.candidate)
+        worker = None if record.worker.kind == "local" else record.worker.requirement
+        request = environment_request(workspace, key=key, agent=agent, worker_source=worker)
+    except InvalidAgent:
+        request = None  # a path that is not on this machine, or an agent that is no longer listed
+    shared = _shared(workspace)
+    workspace.reporter.say(f"restoring the environment of {record.candidate} from its lock")
+    return str((shared or workspace.environments).restore(record, request=request))
+
+
+def _shared(workspace: Workspace) -> SharedEnvironments | None:
+    if not workspace.project.storage.startswith("s3://"):
+        return None
+    return SharedEnvironments(workspace.environments, workspace.store, reporter=workspace.reporter)
