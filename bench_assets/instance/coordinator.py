@@ -13,6 +13,7 @@ webserver and daemon open it, so both need bench-assets and the project's `agent
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from bench_assets.pods.compose import compose, kubernetes_config, laid_over, rea
 
 PARTITION = "dagster/partition"
 RANGE_START = "dagster/asset_partition_range_start"
+RANGE_END = "dagster/asset_partition_range_end"
 POD_OF_A_RUN = "bench/pod"
 KUBERNETES = "dagster-k8s/config"
 
@@ -51,22 +53,28 @@ class AgentRunCoordinator(QueuedRunCoordinator):
 
 def tags_of(tags: Mapping[str, str], *, project: Project) -> dict[str, str]:
     """Return what is to be added to a run's tags. Raises InvalidInput for settings that cannot be used."""
-    candidate = (tags.get(PARTITION) or tags.get(RANGE_START) or "").partition("|")[0]
-    added: dict[str, str] = {}
-    layers = [load_deployment(project.deployment).pod]
-    try:
-        key = CandidateKey.parse(candidate)
-    except InvalidAgent:  # a run about no candidate, such as the leaderboard
-        key = None
-    if key is not None:
-        added |= {"bench/agent": key.agent, "bench/candidate": candidate}
-        agent = load_agents(project.agents).get(key.agent)
-        if agent is not None and agent.pod is not None:
-            layers.append(agent.pod)
+    about = list(_candidates(tags))
+    names = list(dict.fromkeys(CandidateKey.parse(candidate).agent for candidate in about))
+    agents = load_agents(project.agents) if names else {}
+    pods = [agents[name].pod for name in names if name in agents]
+    layers = [load_deployment(project.deployment).pod, *(pod for pod in pods if pod is not None)]
     if POD_OF_A_RUN in tags:
         layers.append(read_run_tag(tags[POD_OF_A_RUN]))
     config = kubernetes_config(compose(layers))
-    given: dict[str, Any] = json.loads(tags.get(KUBERNETES) or "{}")
+    added = {"bench/agent": names[0]} if len(names) == 1 else {}
+    added |= {"bench/candidate": about[0]} if len(about) == 1 else {}
     if config:
+        given: dict[str, Any] = json.loads(tags.get(KUBERNETES) or "{}")
         added[KUBERNETES] = json.dumps(laid_over(config, given), sort_keys=True)
     return {name: value for name, value in added.items() if tags.get(name) != value}
+
+
+def _candidates(tags: Mapping[str, str]) -> dict[str, None]:
+    """Return the candidates that a run's tags name: one, or the first and last of a range; none for other runs."""
+    found: dict[str, None] = {}
+    for name in (PARTITION, RANGE_START, RANGE_END):
+        candidate = tags.get(name, "").partition("|")[0]
+        with suppress(InvalidAgent):
+            CandidateKey.parse(candidate)
+            found[candidate] = None
+    return found

@@ -60,12 +60,13 @@ def wait_for(condition: Callable[[], object], *, what: str, log: Path, seconds: 
 
 
 def runs_of(instance: dg.DagsterInstance, candidate: str) -> list[dg.DagsterRun]:
-    """Return the Dagster runs about a candidate, oldest first."""
+    """Return the Dagster runs about a candidate, perhaps among others, oldest first."""
     found = []
     for run in instance.get_runs():
-        tags = run.tags
-        key = tags.get("dagster/partition") or tags.get("dagster/asset_partition_range_start") or ""
-        if key.partition("|")[0] == candidate:
+        one = run.tags.get("dagster/partition", "")
+        first = run.tags.get("dagster/asset_partition_range_start", one).partition("|")[0]
+        last = run.tags.get("dagster/asset_partition_range_end", one).partition("|")[0]
+        if first <= candidate <= last:
             found.append(run)
     return list(reversed(found))
 

@@ -38,6 +38,9 @@ pod:
 """
 
 
+RANGE = {"dagster/asset_partition_range_start": "kg@v1|000", "dagster/asset_partition_range_end": "kg@v1|003"}
+
+
 @pytest.fixture
 def project(tmp_path):
     (tmp_path / "benchmarks").mkdir()
@@ -84,10 +87,21 @@ def test_dagster_takes_all_that_is_composed(project):
 
 
 def test_every_run_is_tagged_with_its_agent_however_it_names_its_partition(project):
-    for tags in ({"dagster/partition": "kg@v1"}, {"dagster/asset_partition_range_start": "kg@v1|000"}):
+    for tags in ({"dagster/partition": "kg@v1"}, RANGE):
         added = tags_of(tags, project=project)
         assert (added["bench/agent"], added["bench/candidate"]) == ("kg", "kg@v1")
     assert "bench/agent" not in tags_of({}, project=project)
+
+
+def test_a_run_about_several_agents_counts_for_none_and_has_the_secrets_of_its_ends(project):
+    other = "  other: {source: ./x, entry_point: a, pod: {env_from: [other-agent]}}\n"
+    project.agents.write_text(AGENTS + other, encoding="utf-8")
+    added = tags_of({**RANGE, "dagster/asset_partition_range_end": "other@v1|003"}, project=project)
+    assert set(added) == {"dagster-k8s/config"}
+    names = [
+        item["secret_ref"]["name"] for item in json.loads(added["dagster-k8s/config"])["container_config"]["env_from"]
+    ]
+    assert names == ["bench", "tracing", "kg-agent", "other-agent"]
 
 
 def test_what_a_person_wrote_for_kubernetes_stays_on_top(project):
