@@ -16,13 +16,15 @@ from bench_assets.errors import StorageFailed
 from bench_assets.resources.workspace import WorkspaceResource
 
 ROOT = Path(__file__).parents[1]
-NAMES = ("plan", "answers", "scores", "summary", "result_rows")
+NAMES = ("plan", "answers", "scores", "summary", "result_rows", "comparison", "leaderboard")
 INPUTS = {
     "plan": {"agent_environment"},
     "answers": {"plan"},
     "scores": {"plan", "answers"},
     "summary": {"plan", "answers", "scores"},
     "result_rows": {"summary"},
+    "comparison": {"summary"},
+    "leaderboard": {"summary"},
 }
 KINDS = {
     "agent_environment": {"python", "uv"},
@@ -31,6 +33,8 @@ KINDS = {
     "scores": {"python"},
     "summary": {"python"},
     "result_rows": {"postgres"},
+    "comparison": {"python"},
+    "leaderboard": {"python"},
 }
 QUIZ = "my-quiz.ru/1.10-rc.1"
 
@@ -63,7 +67,7 @@ def node_of(graph, key):
     return graph.get(dg.AssetKey(key.split("/")))
 
 
-def test_each_benchmark_has_its_five_assets_behind_one_environment(graph):
+def test_each_benchmark_has_its_seven_assets_behind_one_environment(graph):
     found = {
         key.to_user_string(): {parent.to_user_string() for parent in graph.get(key).parent_keys}
         for key in graph.get_all_asset_keys()
@@ -82,7 +86,7 @@ def test_candidates_are_dynamic_and_shards_come_from_the_benchmark(graph):
     for benchmark, shards in ((QUIZ, ["000", "001", "002"]), ("sums/2", ["000"])):
         grid = dg.MultiPartitionsDefinition({"candidate": candidates, "shard": dg.StaticPartitionsDefinition(shards)})
         for name in NAMES:
-            expected = grid if name in ("answers", "scores") else candidates
+            expected = {"answers": grid, "scores": grid, "leaderboard": None}.get(name, candidates)
             assert node_of(graph, f"{benchmark}/{name}").partitions_def == expected
 
 
@@ -103,6 +107,16 @@ def test_a_candidate_flows_down_the_graph_and_a_summary_waits_for_all_its_shards
                 scores.partitions_def,
             )
             assert set(needed.partitions_subset.get_partition_keys()) == {"kg@v1|000", "kg@v1|001", "kg@v1|002"}
+
+
+def test_the_leaderboard_reads_every_candidate_and_no_check_keeps_one_off_it(graph):
+    leaderboard, summary = node_of(graph, f"{QUIZ}/leaderboard"), node_of(graph, f"{QUIZ}/summary")
+    mapping = graph.get_partition_mapping(leaderboard.key, parent_asset_key=summary.key)
+    assert mapping == dg.AllPartitionMapping()
+    (gate,) = [key for key in graph.asset_check_keys if key.asset_key.path[0] == "my-quiz.ru"]
+    assert gate == dg.AssetCheckKey(node_of(graph, f"{QUIZ}/comparison").key, "release_gate")
+    assert graph.get(gate).blocking
+    assert leaderboard.key not in graph.get(gate.asset_key).child_keys
 
 
 def test_the_assets_carry_what_the_interface_sorts_them_by(graph):
@@ -223,7 +237,7 @@ def test_loading_the_definitions_writes_nothing_anywhere(project, shell, tmp_pat
     before = sorted(project.rglob("*"))
     load = "from bench_assets.definitions import defs; print(len(defs().resolve_all_asset_keys()))"
     done = run(sys.executable, "-c", load, cwd=project, shell=shell)
-    assert done.stdout == "11\n", done.stderr
+    assert done.stdout == "15\n", done.stderr
     assert sorted(project.rglob("*")) == before
     assert [list(place.iterdir()) for place in places.values()] == [[], [], []]
     assert not (tmp_path / "cache").exists()

@@ -71,26 +71,47 @@ def benchmark_asset(
         group_name=re.sub(r"[^A-Za-z0-9_]", "_", f"{benchmark.spec.name}_{benchmark.spec.version}"),
         kinds=kinds,
         description=description,
-        automation_condition=behind_a_plan(of_all=partitions is None)
-        if benchmark.spec.automation and name not in BY_HAND
-        else None,
+        automation_condition=_condition(benchmark, name, of_all=partitions is None),
         **arguments,
     )
 
 
-def behind_a_plan(*, of_all: bool = False) -> dg.AutomationCondition[dg.AssetKey | dg.AssetCheckKey]:
+Condition = dg.AutomationCondition[Any]
+
+
+def _condition(benchmark: Benchmark, name: str, *, of_all: bool) -> Condition | None:
+    if not benchmark.spec.automation or name in BY_HAND:
+        return None
+    return behind_all(asset_key(benchmark, "comparison")) if of_all else behind_a_plan()
+
+
+def behind_a_plan() -> Condition:
     """Return when an asset is made by itself: something it reads is new, all of it is there, nobody is at it.
 
-    What was requested or made since does not count, so a failure is not repeated until a person asks for it. An asset
-    `of_all` candidates takes those that there are.
+    What was requested or made since does not count, so a failure is not repeated until a person asks for it.
     """
-    news = dg.AutomationCondition.any_deps_updated().since(
-        dg.AutomationCondition.newly_requested() | dg.AutomationCondition.newly_updated()
+    return (
+        _since_made(dg.AutomationCondition.any_deps_updated()) & ~dg.AutomationCondition.any_deps_missing() & _idle()
+    ).with_label("behind a new plan")
+
+
+def behind_all(besides: dg.AssetKey) -> Condition:
+    """Return the same for an asset over all candidates: it takes those there are, and looks at `besides` as well.
+
+    It must not depend on `besides`, whose check would keep it from running.
+    """
+    news = dg.AutomationCondition.any_deps_updated() | dg.AutomationCondition.asset_matches(
+        besides, dg.AutomationCondition.newly_updated()
     )
-    idle = ~dg.AutomationCondition.any_deps_in_progress() & ~dg.AutomationCondition.in_progress()
-    if of_all:
-        return (news & idle).with_label("a candidate is new")
-    return (news & ~dg.AutomationCondition.any_deps_missing() & idle).with_label("behind a new plan")
+    return (_since_made(news) & _idle()).with_label("a candidate is new")
+
+
+def _since_made(news: Condition) -> Condition:
+    return news.since(dg.AutomationCondition.newly_requested() | dg.AutomationCondition.newly_updated())
+
+
+def _idle() -> Condition:
+    return ~dg.AutomationCondition.any_deps_in_progress() & ~dg.AutomationCondition.in_progress()
 
 
 def split(partition: str) -> tuple[str, str]:

@@ -158,3 +158,23 @@ def test_a_leaderboard_without_any_run_names_who_is_missing(materialize):
     assert materialize("leaderboard").success
     board = materialize.metadata("leaderboard")
     assert (board["candidates"], board["missing"]) == (0, 3)
+
+
+# Dagster 1.13 uses a parameter of its own that is in beta.
+@pytest.mark.filterwarnings("ignore:Parameter `include_sources`")
+def test_under_automation_a_leaderboard_follows_summaries_and_decisions(project):
+    runs = Runs(project, extra="automation: true\n")
+    board = dg.AssetKey(["quiz", "1.0", "leaderboard"])
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("candidates", ["kg@v1", "kg@v2"])
+        definitions = build_definitions([runs.benchmark], workspace=runs.workspace)
+        cursor = None
+        requested = []
+        for update in (None, "summary", None, "comparison", None):
+            if update:
+                key = dg.AssetKey(["quiz", "1.0", update])
+                instance.report_runless_asset_event(dg.AssetMaterialization(key, partition="kg@v1"))
+            result = dg.evaluate_automation_conditions(definitions, instance, cursor=cursor)
+            cursor = result.cursor
+            requested.append(result.get_num_requested(board))
+    assert requested == [0, 1, 0, 1, 0]

@@ -13,7 +13,7 @@ import pytest
 
 from tests.endtoend.project import ECHO, quiz, records, strict, write_package
 
-FILES = {"answers.jsonl", "environment.lock", "run.json", "scores.jsonl", "summary.json"}
+FILES = {"answers.jsonl", "environment.lock", "run.json", "scores.jsonl", "summary.json", "gate.json", "report.html"}
 
 
 @pytest.fixture

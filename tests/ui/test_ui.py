@@ -72,7 +72,7 @@ def materialize_all(page: Page, address: str) -> str:
     page.goto(address)
     page.get_by_role("link", name="Lineage").click()
     page.get_by_role("button", name="Materialize all").click()
-    launch = page.get_by_role("dialog").filter(has_text="Launch runs to materialize 11 assets")
+    launch = page.get_by_role("dialog").filter(has_text="Launch runs to materialize 15 assets")
     launch.get_by_text("Add a partition", exact=True).click()
     adding = page.get_by_role("dialog").filter(has_text="Partition name")
     adding.get_by_placeholder("name").fill(CANDIDATE)
