@@ -102,7 +102,8 @@ def test_labelled_rows_may_be_a_table(project, endpoint):
     (project.folder / "rows.tsv").write_text(text)
     done = project.cli("judge", "calibrate", "rows.tsv", "--benchmark", "quiz@1.0")
     assert done.returncode == 0, done.stderr
-    assert [request.judged["golden"] for request in endpoint.requests] == [["A", "B"], "A"]
+    goldens = [request.judged["golden"] for request in endpoint.requests]
+    assert sorted(goldens, key=len) == ["A", ["A", "B"]]  # asked at the same time
 
 
 def test_a_second_judge_scores_a_finished_run_and_both_scorings_stay(project, endpoint):

@@ -223,7 +223,7 @@ def test_a_killed_run_loses_nothing_even_when_killed_again_at_once(project, coun
         if line
     ]
     answered = {record["id"] for record in settled if record.get("answer")}
-    assert len(answered) >= 2
+    assert answered
     asked(project)
     tell(project)
     done = project.cli(*command, "--resume")
