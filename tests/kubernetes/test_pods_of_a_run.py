@@ -1,0 +1,201 @@
+"""Runs as pods: what the launcher asks the cluster for, that the pod's command works, and what a deleted pod leaves."""
+
+import json
+import shutil
+from collections import Counter
+
+import dagster as dg
+import pytest
+from dagster._core.definitions.reconstruct import ReconstructableRepository
+from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
+from dagster._core.run_coordinator import SubmitRunContext
+
+from tests.deployment.machines import COUNTING
+from tests.endtoend.project import quiz, write_package
+from tests.endtoend.test_partitions import Runner
+from tests.environments.projects import wait_until
+from tests.kubernetes.cluster import running_cluster
+from tests.kubernetes.schema import faults
+from tests.services.opt_out import unless_opted_out
+from tests.services.postgres import new_database
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
+
+STORAGE = "storage:\n  postgres:\n    postgres_url: {env: DAGSTER_POSTGRES_URL}\ntelemetry: {enabled: false}\n"
+COORDINATOR = "run_coordinator: {module: bench_assets.instance.coordinator, class: AgentRunCoordinator}\n"
+LAUNCHER = """\
+run_launcher:
+  module: dagster_k8s
+  class: K8sRunLauncher
+  config:
+    load_incluster_config: false
+    kubeconfig_file: "KUBECONFIG"
+    service_account_name: dagster
+    instance_config_map: dagster-instance
+    dagster_home: /home/bench/dagster
+    job_image: registry.example.org/bench:1
+    env_secrets: [dagster-postgres]
+"""
+DEPLOYMENT = """\
+pod:
+  cpu: 500m
+  memory: 2Gi
+  env_from: [bench-tool]
+  netrc_secret: bench-git
+  cache_claim: bench-cache
+"""
+AGENTS = """\
+agents:
+  kg:
+    source: ./agent
+    entry_point: agent
+    env: [ASKED, SLOWLY, AGENT_TOKEN, DEPTH]
+    pod: {memory: 3Gi, env_from: [kg-agent], env: {DEPTH: 7}, node_selector: {gpu: "yes"}}
+"""
+TOKEN = "t0ken-of-the-agent"
+
+
+class Team:
+    """A cluster, an instance whose runs are pods in it, and a project with a plan."""
+
+    def __init__(self, cluster, instance, runner, project):
+        self.cluster = cluster
+        self.instance = instance
+        self.runner = runner
+        self.project = project
+
+    def launch(self, *names, partition, pod=None):
+        """Queue and launch a run of quiz@1.0's assets, as the UI and the daemon do. Returns the run's id."""
+        keys = {dg.AssetKey(["quiz", "1.0", name]) for name in names}
+        repository = ReconstructableRepository.for_module(
+            "bench_assets.definitions", "defs", working_directory=str(self.project.folder)
+        )
+        code = repository.get_reconstructable_job("__ASSET_JOB")
+        job = self.runner.definitions.get_repository_def().get_implicit_job_def_for_assets(list(keys))
+        location = RemoteRepositoryOrigin(RegisteredCodeLocationOrigin("bench"), "__repository__")
+        run = self.instance.create_run_for_job(
+            job,
+            asset_selection=frozenset(keys),
+            tags={"dagster/partition": partition, **({"bench/pod": json.dumps(pod)} if pod else {})},
+            job_code_origin=code.get_python_origin(),
+            remote_job_origin=RemoteJobOrigin(location, "__ASSET_JOB"),
+        )
+        self.instance.run_coordinator.submit_run(SubmitRunContext(run, workspace=None))
+        self.instance.launch_run(run.run_id, workspace=None)
+        return run.run_id
+
+    def job(self, run_id):
+        return self.cluster.get("jobs", f"dagster-run-{run_id}")
+
+    def pod(self, run_id):
+        ((name,)) = [pod["metadata"]["name"] for pod in self.cluster.pods_of(f"dagster-run-{run_id}")]
+        return self.cluster.running[name]
+
+    def wait(self, run_id):
+        """Wait for the run's end. Returns its status, and what its pod said."""
+        running = self.pod(run_id)
+        wait_until(lambda: running.process.poll() is not None, seconds=120)
+        return self.instance.get_run_by_id(run_id).status, running.log.read_text(encoding="utf-8")
+
+    @property
+    def asked(self):
+        path = self.project.folder.parent / "asked"
+        return Counter(path.read_text(encoding="utf-8").splitlines()) if path.exists() else Counter()
+
+
+@pytest.fixture
+def team(project, s3_endpoint, postgres_server, monkeypatch, tmp_path):
+    project.benchmark(quiz(8), extra="timeout_sec: 60\n")
+    project.agents(AGENTS)
+    (project.folder / "deployment.yaml").write_text(DEPLOYMENT, encoding="utf-8")
+    write_package(project.folder / "agent", COUNTING)
+    for name in ("BENCH_DEPLOYMENT", "BENCH_STORAGE"):
+        monkeypatch.delenv(name, raising=False)
+    with (
+        unless_opted_out("kubernetes"),
+        new_database(postgres_server) as dagsters,
+        new_database(postgres_server) as ours,
+        running_cluster(tmp_path) as (cluster, kubeconfig),
+    ):
+        postgres = {"DAGSTER_POSTGRES_URL": dagsters.replace("postgresql://", "postgresql+psycopg2://")}
+        tool = {
+            **s3_endpoint.environment,
+            "BENCH_STORAGE": f"s3://{s3_endpoint.bucket}/{s3_endpoint.new_prefix()}",
+            "BENCH_POSTGRES_URL": ours,
+            "BENCH_PROJECT": str(project.folder),
+        }
+        agent = {"ASKED": str(tmp_path / "asked"), "SLOWLY": "3", "AGENT_TOKEN": TOKEN}
+        for name, items in {
+            "dagster-postgres": postgres,
+            "bench-tool": tool,
+            "kg-agent": agent,
+            "bench-git": {"netrc": "machine git.example.org login bob password pw\n"},
+        }.items():
+            cluster.create("secrets", {"metadata": {"name": name}, "stringData": items})
+        cluster.create("configmaps", {"metadata": {"name": "dagster-instance"}, "data": {"dagster.yaml": STORAGE}})
+        home = project.folder / "dagster_home"
+        (home / "dagster.yaml").write_text(
+            STORAGE + COORDINATOR + LAUNCHER.replace("KUBECONFIG", str(kubeconfig)), encoding="utf-8"
+        )
+        for name, value in {**tool, **postgres}.items():
+            monkeypatch.setenv(name, value)
+        project.variables |= {**agent, "DEPTH": "7", "BENCH_POSTGRES_URL": ours}
+        with dg.DagsterInstance.from_config(str(home)) as instance:
+            instance.add_dynamic_partitions("candidates", ["kg@one"])
+            runner = Runner(project, instance, tool["BENCH_STORAGE"])
+            runner.materialize("agent_environment", "plan", first="kg@one")
+            shutil.rmtree(project.folder / "agent")
+            yield Team(cluster, instance, runner, project)
+
+
+def test_a_pod_that_is_deleted_in_the_middle_is_taken_up_by_the_next_one(team, tmp_path):
+    first = team.launch("answers", "scores", partition="kg@one|000", pod={"cpu": "250m"})
+    _looks_right(team, first)
+    wait_until(lambda: sum(team.asked.values()) >= 2, seconds=90)
+    name = team.cluster.pods_of(f"dagster-run-{first}")[0]["metadata"]["name"]
+    team.cluster.delete("pods", name)
+    status, said = _ended(team, first, name)
+    assert status in (dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.FAILURE), said
+    settled_by_then = sum(team.asked.values())
+    assert settled_by_then < 4
+
+    second = team.launch("answers", "scores", partition="kg@one|000")
+    status, said = team.wait(second)
+    assert status == dg.DagsterRunStatus.SUCCESS, said
+    latest = team.runner.latest("answers", "kg@one|000")
+    assert latest["executions"] == latest["answered"] == 4
+    assert latest["reused"] >= 1
+    assert latest["reused"] + latest["asked"] == 4
+    assert max(team.asked.values()) <= 2, "only what was in flight is asked again"
+    assert team.cluster.get("jobs", f"dagster-run-{second}")["status"]["succeeded"] == 1
+    assert len(list((tmp_path / "claim-bench-cache").glob("environments/*/*/venv"))) >= 1, "the claim keeps it"
+    for run_id in (first, second):
+        left = json.dumps([team.job(run_id), dict(team.instance.get_run_by_id(run_id).tags)])
+        assert TOKEN not in left
+        assert TOKEN not in team.instance.get_run_by_id(run_id).run_config.__repr__()
+    assert TOKEN not in said
+
+
+def _ended(team, run_id, pod):
+    running = team.cluster.running[pod]
+    assert running.process.poll() is not None
+    wait_until(lambda: team.instance.get_run_by_id(run_id).is_finished, seconds=30)
+    return team.instance.get_run_by_id(run_id).status, running.log.read_text(encoding="utf-8")
+
+
+def _looks_right(team, run_id):
+    job = team.job(run_id)
+    assert faults({"kind": "Job", **job, "status": None}) == []
+    spec = job["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert container["image"] == "registry.example.org/bench:1"
+    assert container["resources"] == {"requests": {"cpu": "250m", "memory": "3Gi"}, "limits": {"memory": "3Gi"}}
+    secrets = [item["secretRef"]["name"] for item in container["envFrom"] if "secretRef" in item]
+    assert secrets == ["dagster-postgres", "bench-tool", "kg-agent"]
+    assert spec["nodeSelector"] == {"gpu": "yes"}
+    mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+    assert mounts["/home/bench/.netrc"] == "bench-netrc"
+    assert mounts["/cache"] == "bench-cache"
+    variables = team.pod(run_id).variables
+    assert (variables["DEPTH"], variables["AGENT_TOKEN"]) == ("7", TOKEN)
+    assert team.instance.get_run_by_id(run_id).tags["bench/agent"] == "kg"
