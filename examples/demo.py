@@ -1,6 +1,7 @@
 """`make demo`: two versions of the example agent on one benchmark, side by side.
 
-Makes the agent's repository, runs `bench-assets run` for its two tags, and reads the result back from Postgres.
+Makes the agent's repository, runs `bench-assets run` for its two tags, reads the result back from Postgres, and asks
+the gate whether the second version may take the first one's place.
 """
 
 import os
@@ -31,7 +32,7 @@ def main() -> int:
         if code:
             return code
     show_side_by_side()
-    return 0
+    return ask_the_gate()
 
 
 def show_side_by_side() -> None:
@@ -51,7 +52,15 @@ def show_side_by_side() -> None:
     console.print(table)
     for candidate, folder in zip(CANDIDATES, folders, strict=True):
         console.print(f"files of {candidate}: {folder}", highlight=False)
-    console.print("\nSee it in Dagster's UI: make ui", highlight=False)
+
+
+def ask_the_gate() -> int:
+    """Print the verdict on the newer version. Returns the exit code of `bench-assets gate`."""
+    print(f"\n$ bench-assets gate {CANDIDATES[-1]} --benchmark {BENCHMARK}", flush=True)
+    command = [sys.executable, "-m", "bench_assets", "gate", CANDIDATES[-1], "--benchmark", BENCHMARK]
+    code = subprocess.run(command, cwd=PROJECT, check=False).returncode
+    print("\nSee it in Dagster's UI: make ui")
+    return code
 
 
 if __name__ == "__main__":

@@ -5,9 +5,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from sqlalchemy import create_engine, inspect
 
+from bench_assets.contracts.gate import EXIT_CODES
 from bench_assets.storage.postgres.connecting import parse_url
+from bench_assets.storage.postgres.upgrade import REVISION_TABLE
+from tests.endtoend.project import commit, git
 from tests.fakes.openai_endpoint import OpenAIEndpoint, verdict
 from tests.readme.checkout import ROOT, clean_environment, fresh_copy, running_in
 from tests.readme.reading import blocks, links, named, table
@@ -19,7 +23,9 @@ HOW_THE_DEMO_RUNS = {
     r"^make test\b.*$": ":",
 }
 TIMEOUT_SEC = 540
-FILES = {"answers.jsonl", "scores.jsonl", "summary.json", "run.json", "environment.lock"}
+OPINIONS = {"gate.json", "report.html"}
+FILES = {"answers.jsonl", "scores.jsonl", "summary.json", "run.json", "environment.lock"} | OPINIONS
+BESIDE_A_BASELINE = {"comparison.json"}
 
 
 def session(stand_ins: dict[str, str]) -> str:
@@ -68,9 +74,10 @@ def test_every_command_of_the_readme_works_when_pasted(tmp_path, s3_endpoint, da
 
 def check_the_demo_says_what_the_readme_shows(stdout: str) -> None:
     (shown,) = blocks(README, "text")
-    rows = [line.rpartition("│ 2")[0] for line in shown.text.splitlines() if "abacus@" in line]
-    assert len(rows) == 2
-    for row in rows:
+    rows = [line.rpartition("│ 2")[0] for line in shown.text.splitlines() if line.startswith("│ abacus@")]
+    verdict = [line for line in shown.text.splitlines() if line.startswith("gate: ")]
+    assert (len(rows), len(verdict)) == (2, 1)
+    for row in rows + verdict:
         assert row in stdout
 
 
@@ -79,12 +86,12 @@ def check_things_land_where_the_readme_says(copy: Path, cache: Path) -> None:
     finished = [run for run in runs if (run / "summary.json").exists()]
     assert len(finished) == len(runs) >= 8
     for run in runs:
-        assert {path.name for path in run.iterdir()} == FILES
+        assert {path.name for path in run.iterdir()} - BESIDE_A_BASELINE == FILES
     assets = ("plan", "answers", "scores", "summary")
     for place, what in table(README, "place"):
         (written,) = named(place)
         if written == ".bench/runs/<run_id>/":
-            assert set(named(what)) == FILES
+            assert set(named(what)) == FILES | BESIDE_A_BASELINE
         paths = [written]
         if "<run_id>" in written:
             paths = [written.replace("<run_id>", run.name) for run in runs]
@@ -102,9 +109,38 @@ def check_s3_and_postgres(endpoint, prefix: str, database_url: str) -> None:
     engine = create_engine(parse_url(database_url))
     found = inspect(engine)
     (what,) = (what for place, what in table(README, "place") if "postgres" in place)
-    assert set(named(what)) == {"runs", "run_metrics", "executions", "leaderboard", "run_history"}
-    assert set(named(what)) <= {*found.get_table_names(), *found.get_view_names()}
+    rows = [name for name in named(what) if "/" not in name]
+    assert set(rows) == {*found.get_table_names(), *found.get_view_names()} - {REVISION_TABLE}
     engine.dispose()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(TIMEOUT_SEC)
+def test_the_step_for_ci_fails_on_a_version_that_must_not_ship(tmp_path):
+    copy, cache = fresh_copy(tmp_path / "bench-assets"), tmp_path / "cache"
+    repository = copy / ".bench" / "demo" / "abacus"
+    (block,) = blocks(README, "yaml")
+    ((step,),) = [yaml.safe_load(block.text)]
+    shell = clean_environment(copy, cache=cache) | {"DAGSTER_HOME": str(copy / "dagster_home")}
+    shell["PATH"] = f"{copy}/.venv/bin:{shell['PATH']}"
+
+    def sh(script: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+        command = ["bash", "-e", "-c", script]
+        environment = shell | variables
+        return subprocess.run(
+            command, cwd=copy, env=environment, capture_output=True, text=True, timeout=200, check=False
+        )
+
+    assert sh(f"python examples/abacus/make_repository.py {repository}").returncode == 0
+    commit(repository, "as it was", tag="v0.9.0")  # the newest solver, under an older version's name
+    git(repository, "checkout", "--quiet", "v1.0.0")
+    commit(repository, "a step back", tag="v1.0.1")
+    good = sh(step["run"], CANDIDATE="abacus@v0.9.0")
+    assert good.returncode == 0, good.stderr
+    bad = sh(step["run"], CANDIDATE="abacus@v1.0.1")
+    assert bad.returncode == 1, bad.stderr
+    assert "gate: NO-GO, held against abacus@v0.9.0" in bad.stdout
+    assert "NO-GO: abacus@v1.0.1 on word" in (copy / "gate.md").read_text(encoding="utf-8").splitlines()[0]
 
 
 @pytest.mark.parametrize("target", links(README))
@@ -120,3 +156,5 @@ def test_the_make_targets_that_the_readme_names_have_their_line_in_make_help():
 
 def test_the_exit_codes_of_the_readme_are_those_of_the_command():
     assert [row[0] for row in table(README, "exit code of `bench-assets run`")] == ["0", "1", "2", "130"]
+    codes = [(row[1].split(",")[0], int(row[0])) for row in table(README, "exit code of `bench-assets gate`")]
+    assert dict(codes) == EXIT_CODES
