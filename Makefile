@@ -7,7 +7,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export DAGSTER_HOME ?= $(CURDIR)/dagster_home
 
-.PHONY: help demo test chaos bench ui lint format requirements clean
+.PHONY: help demo test chaos bench ui team lint format requirements clean
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -26,6 +26,9 @@ bench: .venv/dev ## Measure what must be quick, on a machine that does nothing e
 ui: .venv/runtime ## Open Dagster's UI on port 3000.
 	@$(BIN)/python examples/abacus/make_repository.py .bench/demo/abacus
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dagster dev
+
+team: .venv/dev ## Run a team's deployment on this machine, with real Postgres and S3 servers; PORT=3000.
+	@PYTHONPATH="$(CURDIR)" PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python deploy/local/team.py --port $(or $(PORT),3000)
 
 picture: .venv/dev ## Take the README's picture of the UI anew; needs Chromium.
 	@$(BIN)/python -m tests.ui.picture docs/pictures/graph.png
