@@ -7,7 +7,7 @@ import re
 import string
 from collections.abc import Iterable, Iterator, Sequence
 
-from bench_assets.analysis.sentences import effect_sentence, percent, points, spread
+from bench_assets.analysis.sentences import effect_sentence, p_text, percent, points, spread
 from bench_assets.contracts.comparison import Comparison, Ratio, Shown, Transition, TransitionKind
 from bench_assets.contracts.gate import CheckStatus, GateCheck, GateDecision, Verdict
 from bench_assets.contracts.leaderboard import Leaderboard, Standing
@@ -117,7 +117,7 @@ def leaderboard_table(board: Leaderboard) -> str:
             percent(one.accuracy),
             spread(one.interval),
             points(one.delta),
-            "-" if one.p_value is None else f"{one.p_value:.3f} (n = {one.compared})",
+            "-" if one.p_value is None or one.compared is None else p_text(one.p_value, one.compared),
             str(one.errors),
             f"{one.questions} × {one.repetitions}{_aside(one)}",
         )

@@ -103,5 +103,5 @@ def test_the_leaderboard_quotes_p_values_with_their_n(known):
     found = leaderboard_table(leaderboard("facts@1.0", entries=entries, known=known))
     assert "| 1 | kg@v1 | ✅ GO | 100.0 % |" in found
     assert "| 2 | kg@v2 | - | 0.0 % |" in found
-    assert "0.004 (n = 9)" in found
+    assert "| p = 0.004, n = 9 questions |" in found
     assert ("Without a finished run: kg@v9." in found) == bool(known)
