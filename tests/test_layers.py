@@ -18,6 +18,7 @@ ABOVE = {
     "analysis": {"errors", "contracts"},
     "storage": {"errors", "contracts", "redaction"},
     "planning": {"errors", "contracts", "redaction", "catalog"},
+    "notifying": {"errors", "contracts", "redaction"},
     "pods": {"errors", "contracts", "redaction"},
     "watching": {"errors", "contracts", "environments", "analysis"},
 }

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from bench_assets.contracts.base import Record
+from bench_assets.contracts.notification import Notify
 from bench_assets.contracts.pod import PodSettings
 
 
@@ -19,3 +20,5 @@ class Deployment(Record):
     """Least seconds between two looks at what there is to carry on."""
     pod: PodSettings = PodSettings()
     """What every run needs on Kubernetes; an agent and a run may say otherwise."""
+    notify: Notify | None = None
+    """Where finished runs are told of; None means nowhere."""

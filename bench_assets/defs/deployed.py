@@ -8,6 +8,7 @@ import dagster as dg
 from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.deployment import Deployment
 from bench_assets.defs.automation import carry_on_sensors
+from bench_assets.defs.notifications import notification_sensors
 from bench_assets.defs.sensors import new_git_tags_sensor
 
 
@@ -23,10 +24,11 @@ def deployed(assets: Sequence[dg.AssetsDefinition], deployment: Deployment) -> l
 
 
 def sensors(benchmarks: Sequence[Benchmark], deployment: Deployment) -> list[dg.SensorDefinition]:
-    """Return what starts runs without a person."""
+    """Return what starts runs, and tells of them, without a person."""
     return [
         new_git_tags_sensor(benchmarks, deployment=deployment),
         *carry_on_sensors(benchmarks, deployment=deployment),
+        *notification_sensors(deployment.notify),
     ]
 
 
