@@ -9,6 +9,8 @@ import yaml
 from dagster_k8s.job import UserDefinedDagsterK8sConfig
 
 from bench_assets.catalog.deployment import load_deployment
+from bench_assets.contracts.deployment import Deployment
+from bench_assets.contracts.pod import PodSettings
 from bench_assets.instance.coordinator import AgentRunCoordinator
 from tests.kubernetes.schema import faults
 
@@ -80,3 +82,12 @@ def test_the_image_is_built_of_files_that_are_there_and_holds_no_secret():
         assert (DEPLOY.parent / source).exists(), source
     assert "USER 1000:1000" in text
     assert not re.search(r"password|secret|token", text, re.IGNORECASE)
+
+
+def test_what_the_guide_names_is_there():
+    guide = (DEPLOY.parent / "docs" / "deploy.md").read_text(encoding="utf-8")
+    for path in re.findall(r"\]\(\.\./(deploy/[\w./-]+)\)|-f (deploy/[\w./-]+)", guide):
+        assert (DEPLOY.parent / "".join(path)).is_file(), path
+    assert re.search(r"^team:", (DEPLOY.parent / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    keys = set(Deployment.model_fields) | set(PodSettings.model_fields) - {"home"}
+    assert [key for key in sorted(keys) if f"`{key}`" not in guide] == []
