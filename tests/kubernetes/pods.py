@@ -7,6 +7,7 @@ Secrets and ConfigMaps, its mounts, its home, SIGTERM and SIGKILL when it is del
 import base64
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,6 +32,8 @@ class RunningPod:
 
     def __init__(self, pod: Object, *, folder: Path, objects: Objects) -> None:
         """Start its process."""
+        if shutil.which("bwrap") is None:
+            raise RuntimeError("The tests of pods need bubblewrap: install it, or set BENCH_TESTS_WITHOUT=kubernetes.")
         (container,) = pod["spec"]["containers"]
         self._pod = pod
         self._folder = folder

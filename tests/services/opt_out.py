@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 VARIABLE = "BENCH_TESTS_WITHOUT"
-"""Names of services, separated by commas (`s3`, `postgres`, `browser`, `llm`), whose tests are skipped.
+"""Names of services, separated by commas (`s3`, `postgres`, `browser`, `kubernetes`, `llm`), whose tests are skipped.
 
 It is for machines that cannot run them. Without it a service that does not start fails the tests: a skipped test
 proves nothing, and nobody reads skips.
