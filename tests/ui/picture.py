@@ -14,7 +14,7 @@ from tests.ui.server import dagster_dev
 
 BENCHMARK = "word_arithmetic_1_0"
 GROUPS = ("agents", BENCHMARK)
-WIDTH, HEIGHT = 1400, 470
+WIDTH, HEIGHT = 1400, 640
 TREE = 290
 """Pixels of the panel that is closed once the page has fitted the graph into what was beside it."""
 
