@@ -57,6 +57,12 @@ class Runner:
         ).records
         return {name: value.value for name, value in record.asset_materialization.metadata.items()}
 
+    def latest_of_all(self, name: str) -> Mapping[str, Any]:
+        """Return the metadata of the newest materialization of an asset without partitions."""
+        event = self.instance.get_latest_materialization_event(dg.AssetKey(["quiz", "1.0", name]))
+        assert event is not None
+        return {name: value.value for name, value in event.asset_materialization.metadata.items()}
+
 
 @pytest.fixture(params=["local", "s3"])
 def runner(request, project, database_url) -> Iterator[Runner]:
@@ -101,10 +107,15 @@ def test_candidates_and_shards_are_partitions_with_figures_that_plot(runner):
 def test_several_candidates_in_one_run_come_as_one_dict(runner):
     runner.materialize("agent_environment", "plan", first="echo@1", last="other@1")
     runner.materialize("answers", "scores", first="echo@1|000", last="other@1|001")
-    runner.materialize("summary", first="echo@1", last="other@1")
+    runner.materialize("summary", "result_rows", "comparison", "leaderboard", first="echo@1", last="other@1")
     assert {runner.latest("summary", candidate)["accuracy"] for candidate in ("echo@1", "other@1")} == {0.75}
     ids = {runner.latest("summary", candidate)["run_id"] for candidate in ("echo@1", "other@1")}
     assert len(ids) == 2
+    for run_id in ids:
+        names = {name.rpartition("/")[2] for name in runner.workspace.store.list(f"runs/{run_id}/")}
+        assert names >= {"gate.json", "report.html"}
+    board = runner.latest_of_all("leaderboard")
+    assert (board["candidates"], board["missing"]) == (2, 0)
 
 
 def test_a_missing_upstream_partition_is_named_with_what_to_do(runner):
