@@ -26,11 +26,8 @@ def check_last_stage(result: dg.ExecuteInProcessResult, *, needed: Collection[st
             continue
         name = (event.step_key or "").rpartition("__")[2]
         told = failure.user_failure_data
-        if told is None:
-            raise RuntimeError(
-                f"{name} failed: {failure.error.to_string() if failure.error else 'for no known reason'}"
-            )
-        sentence = told.description or "a step failed"
-        if name in needed:
-            raise (InvalidInput if "kind" in told.metadata else BenchError)(sentence)
-        yield f"{name} was not made: {sentence}"
+        if told is None and name in needed:
+            raise RuntimeError(f"{name} failed: {failure.error.to_string() if failure.error else kind}")
+        if told is not None and name in needed:
+            raise (InvalidInput if "kind" in told.metadata else BenchError)(told.description or "a step failed")
+        yield f"{name} was not made: {told.description if told else failure.error_display_string}"

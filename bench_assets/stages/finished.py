@@ -2,18 +2,21 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 from bench_assets.analysis.runs import ObservedRun, observe_run
 from bench_assets.catalog.benchmarks import find_benchmark, list_benchmarks
 from bench_assets.catalog.dataset import dataset_digest, read_questions
 from bench_assets.contracts.agent import CandidateKey
 from bench_assets.contracts.assessment import Assessment
-from bench_assets.contracts.base import JsonValue
+from bench_assets.contracts.base import JsonValue, VersionedRecord
 from bench_assets.contracts.run import FinishedRun, RunRecord, Summary
-from bench_assets.errors import InvalidAgent, InvalidBenchmark, InvalidInput, ObjectMissing
+from bench_assets.errors import InvalidAgent, InvalidBenchmark, InvalidInput, ObjectMissing, StorageFailed
 from bench_assets.stages.records import AnswerFile, ScoreFile, record_key
 from bench_assets.stages.workspace import Workspace
 from bench_assets.storage.bundle import RunBundle
+
+Kind = TypeVar("Kind", bound=VersionedRecord)
 
 
 def read_finished(workspace: Workspace, run_id: str) -> tuple[RunRecord, Summary]:
@@ -82,16 +85,24 @@ def newest_runs(workspace: Workspace, benchmark: str) -> Iterator[FinishedRun]:
 
 def _finished(workspace: Workspace, key: str) -> FinishedRun | None:
     try:
-        return FinishedRun.from_json(json.loads(workspace.store.read(key)), source=workspace.store.url(key))
+        return _record(workspace, key, FinishedRun)
     except ObjectMissing:
         return None
+
+
+def _record(workspace: Workspace, key: str, kind: type[Kind]) -> Kind:
+    source = workspace.store.url(key)
+    try:
+        return kind.from_json(json.loads(workspace.store.read(key)), source=source)
+    except ValueError as error:
+        raise StorageFailed(f"{source} is not JSON ({error}). Materialize it again, or delete it.") from error
 
 
 def assessment_of(workspace: Workspace, *, benchmark: str, candidate: str) -> Assessment | None:
     """Return what `comparison` stored of a candidate; None when it was never materialized."""
     key = record_key(folder_of(benchmark, "comparison"), partition=candidate, suffix=".json")
     try:
-        return Assessment.from_json(json.loads(workspace.store.read(key)), source=workspace.store.url(key))
+        return _record(workspace, key, Assessment)
     except ObjectMissing:
         return None
 
@@ -99,7 +110,7 @@ def assessment_of(workspace: Workspace, *, benchmark: str, candidate: str) -> As
 def assessments(workspace: Workspace, benchmark: str) -> Iterator[Assessment]:
     """Yield what `comparison` stored, of every candidate."""
     for key in workspace.store.list(folder_of(benchmark, "comparison") + "/"):
-        yield Assessment.from_json(json.loads(workspace.store.read(key)), source=workspace.store.url(key))
+        yield _record(workspace, key, Assessment)
 
 
 def find_run(workspace: Workspace, name: str, *, benchmark: str | None = None) -> str:

@@ -224,3 +224,19 @@ def test_a_run_ends_with_the_gates_verdict_and_its_own_exit_code(project):
     assert {path.name for path in run.iterdir()} >= {"gate.json", "report.html"}
     board = json.loads((project.storage / "quiz" / "1.0" / "leaderboard.json").read_text())
     assert [one["verdict"] for one in board["standings"]] == ["NO-GO"]
+
+
+def test_a_run_is_done_even_when_it_cannot_be_compared(project):
+    write_package(project.folder / "agent", ECHO)
+    command = ("run", "--benchmark", project.benchmark(quiz(4)), "--agent", "./agent", "--agent-entry-point", "agent")
+    torn = project.storage / "quiz" / "1.0" / "comparison" / "other@1.json"
+    torn.parent.mkdir(parents=True)
+    torn.write_text('{"schema_version": 1, "bench')
+    done = project.cli(*command)
+    assert done.returncode == 0, done.stderr
+    assert f"comparison was not made: {torn} is not JSON" in done.stdout
+    assert "gate:" not in done.stdout
+    project.variables["BENCH_POSTGRES_URL"] = "mysql://nowhere"
+    refused = project.cli(*command)
+    assert refused.returncode == 2
+    assert "BENCH_POSTGRES_URL is not the URL of a Postgres" in refused.stderr

@@ -128,6 +128,11 @@ def test_files_about_a_finished_run_can_come_later_and_anew(bundle: RunBundle) -
     assert bundle.store.read(bundle.key("gate.json")) == b"third"
     with pytest.raises(InvalidInput, match="cannot be attached"):
         bundle.attach("answers.jsonl", b"")
+    for _ in range(2):
+        bundle.detach("gate.json")
+        assert "gate.json" not in bundle.names()
+    with pytest.raises(InvalidInput, match="cannot be taken"):
+        bundle.detach("answers.jsonl")
 
 
 @pytest.mark.parametrize("name", ["run.json", "../run.json", "a/b", ""])
