@@ -1,5 +1,7 @@
 """Fixtures for all tests: real services, each started once a test process and only when a test asks for it."""
 
+import os
+
 import pytest
 
 pytest_plugins = [
@@ -11,5 +13,17 @@ pytest_plugins = [
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the slow tests: with several processes they would else be the tail of the run."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Begin with the slow tests, in each test process with its share: else they would be the tail of the run.
+
+    Each process begins with a contiguous part of all tests, as many as the others.
+    """
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    quick = [item for item in items if not item.get_closest_marker("slow")]
+    share = len(items) // processes
+    items.clear()
+    for number in range(processes):
+        own = slow[number::processes]
+        rest = share - len(own) if number < processes - 1 else len(quick)
+        items += own + quick[:rest]
+        del quick[:rest]
