@@ -10,7 +10,7 @@ from tests.endtoend.project import ECHO, commit, git, quiz, write_package
 from tests.environments.private_git import PrivateGit
 
 PASSWORD = "s3cr3t-of-the-host"
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

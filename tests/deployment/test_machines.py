@@ -13,7 +13,7 @@ from tests.endtoend.test_partitions import Runner
 from tests.services.postgres import new_database
 
 SHARDS = 8
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.kubernetes.schema import faults
 from tests.services.opt_out import unless_opted_out
 from tests.services.postgres import new_database
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 STORAGE = "storage:\n  postgres:\n    postgres_url: {env: DAGSTER_POSTGRES_URL}\ntelemetry: {enabled: false}\n"
 COORDINATOR = "run_coordinator: {module: bench_assets.instance.coordinator, class: AgentRunCoordinator}\n"
@@ -94,7 +94,7 @@ class Team:
     def wait(self, run_id):
         """Wait for the run's end. Returns its status, and what its pod said."""
         running = self.pod(run_id)
-        wait_until(lambda: running.process.poll() is not None, seconds=120)
+        wait_until(lambda: running.process.poll() is not None, seconds=240)
         return self.instance.get_run_by_id(run_id).status, running.log.read_text(encoding="utf-8")
 
     @property
@@ -151,7 +151,7 @@ def team(project, s3_endpoint, postgres_server, monkeypatch, tmp_path):
 def test_a_pod_that_is_deleted_in_the_middle_is_taken_up_by_the_next_one(team, tmp_path):
     first = team.launch("answers", "scores", partition="kg@one|000", pod={"cpu": "250m"})
     _looks_right(team, first)
-    wait_until(lambda: sum(team.asked.values()) >= 2, seconds=90)
+    wait_until(lambda: sum(team.asked.values()) >= 2, seconds=240)
     name = team.cluster.pods_of(f"dagster-run-{first}")[0]["metadata"]["name"]
     team.cluster.delete("pods", name)
     status, said = _ended(team, first, name)
@@ -179,7 +179,7 @@ def test_a_pod_that_is_deleted_in_the_middle_is_taken_up_by_the_next_one(team, t
 def _ended(team, run_id, pod):
     running = team.cluster.running[pod]
     assert running.process.poll() is not None
-    wait_until(lambda: team.instance.get_run_by_id(run_id).is_finished, seconds=30)
+    wait_until(lambda: team.instance.get_run_by_id(run_id).is_finished, seconds=90)
     return team.instance.get_run_by_id(run_id).status, running.log.read_text(encoding="utf-8")
 
 
