@@ -81,7 +81,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     (Path.cwd() / "build").mkdir(exist_ok=True)
     with (GATE / "builds").open("a") as log:
         log.write("build\\n")
-    while not (GATE / "open").exists():
+    end = time.monotonic() + 240  # whoever waits for this build may have been killed
+    while not (GATE / "open").exists() and time.monotonic() < end:
         time.sleep(0.02)
     name = "kg-1.0-py3-none-any.whl"
     info = "kg-1.0.dist-info"
