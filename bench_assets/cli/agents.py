@@ -1,5 +1,6 @@
 """What `--agent` and its companions name: an entry of agents.yaml, or a source of its own."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,9 @@ from bench_assets.environments.source import parse_source
 from bench_assets.environments.source_records import GitSource, LocalSource, Source
 from bench_assets.errors import InvalidAgent
 from bench_assets.stages.environment import own_ref
+
+CANDIDATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(~[\w.-]+)?@[\w./+=%~-]+")
+"""What looks like an agent of agents.yaml at a ref."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,15 @@ def name_agent(
     bare, _, variant = name.partition("~")
     if bare in agents and (at or bare == name or variant):
         return NamedAgent(_known(text, bare, agents[bare], entry_point=entry_point, import_path=import_path))
-    source = parse_source(text, base=Path.cwd())
+    try:
+        source = parse_source(text, base=Path.cwd())
+    except InvalidAgent as error:
+        if not CANDIDATE.fullmatch(text):
+            raise
+        known = ", ".join(f"`{name}`" for name in agents) or "none"
+        raise InvalidAgent(
+            f"There is no agent `{bare}`; {project.agents} has: {known}. And as a source it cannot be read: {error}"
+        ) from error
     deps = [parse_source(dep, base=Path.cwd()) for dep in extra_deps]
     try:
         agent = AgentSpec(

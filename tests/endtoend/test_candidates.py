@@ -27,6 +27,7 @@ def test_a_candidate_that_names_nothing_is_refused(project):
         assert done.returncode == 2, name
         assert "Traceback" not in done.stderr
     assert project.cli("candidates", "list").stdout == ""
+    assert "no agent `gk`" in project.cli("candidates", "add", "gk@v1").stderr
 
 
 def test_benchmarks_are_listed_and_broken_ones_named(project):
