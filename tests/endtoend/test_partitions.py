@@ -142,6 +142,16 @@ def test_a_changed_dataset_needs_a_new_plan(runner):
         runner.materialize("answers", first="echo@1|000")
 
 
+def test_answers_of_the_run_before_are_not_scored_or_counted_for_a_new_plan(runner):
+    runner.materialize("agent_environment", "plan", first="echo@1")
+    runner.materialize("answers", "scores", first="echo@1|000", last="echo@1|001")
+    runner.materialize("agent_environment", "plan", first="echo@1")
+    with pytest.raises(BenchFailure, match=r"Materialize `answers`, then `scores`, again"):
+        runner.materialize("scores", first="echo@1|000")
+    with pytest.raises(BenchFailure, match=r"Materialize `answers`, then `scores`, again"):
+        runner.materialize("summary", first="echo@1")
+
+
 STOPPING = """\
 import os
 import signal
