@@ -20,8 +20,8 @@ test: .venv/dev ## Run all tests, in parallel.
 chaos: .venv/dev ## Kill a run again and again and compare; SEED=7 KILLS=200 replays a longer one.
 	@CHAOS_SEED=$(or $(SEED),1) CHAOS_KILLS=$(or $(KILLS),40) $(BIN)/pytest tests/chaos --numprocesses 2
 
-bench: .venv/dev ## Measure what must be quick, on a machine that does nothing else.
-	@$(BIN)/python -m tests.speed.judging
+bench: .venv/dev ## Measure how fast it is, beside what it is compared with; ITEM=judging, ROUNDS=5, QUICK=1, WRITE=1.
+	@$(BIN)/python -m perf $(ITEM) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(QUICK),--quick) $(if $(WRITE),--write)
 
 ui: .venv/runtime ## Open Dagster's UI on port 3000.
 	@$(BIN)/python examples/abacus/make_repository.py .bench/demo/abacus
