@@ -84,7 +84,7 @@ def _measure(name: str, *, rounds: int, quick: bool, result: Path) -> int:
         "commit": _commit(),
         "machine": machine(),
     }
-    folder = Path(tempfile.mkdtemp(prefix=f"perf-{name}-"))
+    folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=result.parent))  # not in /tmp, which may be memory
     try:
         setting = Setting(folder=folder, rounds=rounds, quick=quick)
         outcome["tables"] = [table.to_json() for table in module.measure(setting)]

@@ -34,6 +34,8 @@ TICK = 1.0
 QUICK_SEC = 0.005
 """An agent that took less for its last answer is handed the next question ahead of its turn, so that it never waits
 for us between two."""
+VERY_QUICK_SEC, MANY = 0.0005, 16
+"""One that took less for every answer lately is handed so many ahead: then messages share the calls that move them."""
 COUNT_SEC = 0.05
 """Seconds between looks at what became durable."""
 
@@ -155,8 +157,9 @@ class Asking:
         if worker.company is not None or worker.concurrent or worker.pace > QUICK_SEC or self._next_hand_out:
             return worker.company or worker.capacity
         # Not near the end, where one that waits for its turn could be with a worker that has nothing to do.
-        plenty = 2 * self._policy.parallelism
-        return worker.capacity + (self._backlog.waiting(now, enough=plenty) >= plenty)
+        ahead = MANY if worker.slowest < VERY_QUICK_SEC else 1
+        plenty = 2 * ahead * self._policy.parallelism
+        return worker.capacity + (ahead if self._backlog.waiting(now, enough=plenty) >= plenty else 0)
 
     def _ask(self, worker: WorkerProcess, task: Task, now: float) -> None:
         request = self._flights.begin(worker, task, now=now)

@@ -59,6 +59,7 @@ class Flights:
             return  # a second reply, or one that comes too late
         self._land(flight)
         worker.pace = message["duration"]
+        worker.slowest = max(worker.pace, 0.9 * worker.slowest)
         if worker.flights and not worker.concurrent:
             following = next(iter(worker.flights.values()))
             following.begin(started=now, deadline=now + self._policy.timeout_sec)

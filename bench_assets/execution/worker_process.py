@@ -64,8 +64,8 @@ class WorkerProcess:
         """True while its pipe takes no more, and the rest waits here."""
         self.capacity = 1
         """Questions that may be in flight here."""
-        self.pace = math.inf
-        """Seconds that the agent took for its last answer."""
+        self.pace, self.slowest = math.inf, 1.0
+        """Seconds of the agent's last answer, and of its slowest one lately: each one since makes it count a tenth less."""
         self.company: int | None = None
         """So many may be in flight while it works on suspects; None when it does not."""
         self.flights: dict[int, Flight] = {}

@@ -152,8 +152,9 @@ def test_others_in_flight_on_a_worker_that_timed_out_lose_no_attempt(bench):
     assert all(record.attempt == 1 for record in records.values())
 
 
+@pytest.mark.parametrize("before", [50, 300], ids=["one ahead", "many ahead"])
 @pytest.mark.parametrize("fault", ["os._exit(1)", "time.sleep(600)"])
-def test_a_question_that_only_waited_for_its_turn_loses_no_attempt(bench, fault):
+def test_a_question_that_only_waited_for_its_turn_loses_no_attempt(bench, fault, before):
     bench.adapter(f"""
         class Agent:
             def run(self, question):
@@ -161,7 +162,7 @@ def test_a_question_that_only_waited_for_its_turn_loses_no_attempt(bench, fault)
                 if question == "bad": {fault}
                 return question
     """)
-    questions = [*(f"a{number}" for number in range(50)), "bad", *(f"b{number}" for number in range(50))]
+    questions = [*(f"a{number}" for number in range(before)), "bad", *(f"b{number}" for number in range(100))]
     settled = bench.ask(*questions, timeout_sec=2.0)
     assert settled.pop("bad").error.kind in ("crash", "timeout")
     assert all(record.answer == question and record.attempt == 1 for question, record in settled.items())
