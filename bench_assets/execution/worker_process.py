@@ -65,7 +65,7 @@ class WorkerProcess:
         self.capacity = 1
         """Questions that may be in flight here."""
         self.pace, self.slowest = math.inf, 1.0
-        """Seconds of the agent's last answer, and of its slowest one lately: each one since makes it count a tenth less."""
+        """Seconds of the agent's last answer, and of its slowest one lately, a tenth less with each one since."""
         self.company: int | None = None
         """So many may be in flight while it works on suspects; None when it does not."""
         self.flights: dict[int, Flight] = {}
