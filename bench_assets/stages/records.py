@@ -5,6 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from pydantic import ValidationError
+
+from pydantic import ValidationError
+
 from bench_assets.contracts.agent import path_segment
 from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.base import Record
@@ -25,12 +29,21 @@ class RecordFile(Generic[Line]):
 
     def __iter__(self) -> Iterator[Line]:
         """Yield the records in the file's order. Raises ObjectMissing, or StorageFailed for a bad line."""
+        read = self.record.model_validate_json
         for number, line in enumerate(self.store.lines(self.key), start=1):
             try:
-                values = json.loads(line)
-            except ValueError as error:
-                raise StorageFailed(f"{self.store.url(self.key)}:{number}: the line is not JSON ({error}).") from error
-            yield self.record.from_json(values, source=f"{self.store.url(self.key)}:{number}")
+                yield read(line)
+            except ValidationError:
+                yield self._otherwise(line, number)
+
+    def _otherwise(self, line: bytes, number: int) -> Line:
+        """Read a line that the quick way does not take: escaped lone surrogates, or a fault that is to be told."""
+        source = f"{self.store.url(self.key)}:{number}"
+        try:
+            values = json.loads(line)
+        except ValueError as error:
+            raise StorageFailed(f"{source}: the line is not JSON ({error}).") from error
+        return self.record.from_json(values, source=source)
 
 
 class AnswerFile(RecordFile[AnswerRecord]):

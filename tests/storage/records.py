@@ -118,7 +118,7 @@ def summary(*outcomes: Outcome, partial: bool = False) -> Summary:
 def execution(question_id: str, outcome: Outcome = "correct", **changes: Any) -> ExecutionRow:
     """Return the row of one execution that ended in `outcome`."""
     answer = answer_record(question_id, **({"answer": None, "error": ERROR} if outcome == "agent_error" else {}))
-    return execution_row(answer, score_record(question_id, outcome)).model_copy(update=changes)
+    return execution_row(answer, score_record(question_id, outcome))._replace(**changes)
 
 
 ERROR = ErrorInfo(kind="timeout", message="no answer within 300 s", limit="timeout_sec=300")

@@ -91,7 +91,7 @@ def test_storing_a_run_twice_changes_nothing(database: Database, sql: Engine) ->
     later = run_record(
         finish_time="2026-06-01T00:00:00+00:00", dagster_run_ids=["x"], bench_assets_version="9", resume=True
     )
-    cached = [row.model_copy(update={"cached": True, "judge_usage": {"total": 1}}) for row in executions()]
+    cached = [row._replace(cached=True, judge_usage={"total": 1}) for row in executions()]
     assert database.store_run(later, summary(), reversed(cached)) == "unchanged"
     assert database.run(RUN_ID) == run_record()
     assert database.executions(RUN_ID) == list(executions())
@@ -108,6 +108,18 @@ def test_rows_that_break_off_leave_nothing_and_the_next_try_stores_all(database:
     assert counts(sql) == {"runs": 0, "run_metrics": 0, "executions": 0}
     assert database.store_run(run_record(), summary(), executions()) == "stored"
     assert counts(sql) == {"runs": 1, "run_metrics": 1, "executions": 3}
+
+
+def test_a_run_is_not_seen_before_its_last_row(database: Database, sql: Engine) -> None:
+    seen = []
+
+    def watching() -> Iterator[ExecutionRow]:
+        for row in executions():
+            seen.append(counts(sql))
+            yield row
+
+    database.store_run(run_record(), summary(), watching())
+    assert seen == [{"runs": 0, "run_metrics": 0, "executions": 0}] * 3
 
 
 def test_a_writer_killed_after_its_first_table_leaves_nothing_and_the_retry_stores_once(

@@ -17,8 +17,9 @@ from bench_assets.errors import StorageFailed
 from bench_assets.storage.postgres import embedded
 from bench_assets.storage.postgres.database import Database
 from bench_assets.storage.postgres.embedded import EmbeddedPostgres
+from bench_assets.storage.postgres.rows import ExecutionRow
 from tests.services.opt_out import unless_opted_out
-from tests.storage.records import executions, run_record, summary
+from tests.storage.records import execution, executions, run_record, summary
 
 USER = """
 import sys
@@ -132,6 +133,20 @@ def test_a_killed_server_is_started_again_under_its_user(root: Path) -> None:
         assert database.url == url
         os.kill(postmaster(root), signal.SIGKILL)
     assert not is_up(url)
+
+
+def test_a_server_killed_amid_the_rows_of_a_run_is_started_again_and_gets_them_all(root: Path) -> None:
+    with Database.open(None, embedded_root=root, durable=False) as database:
+        database.upgrade()
+
+        def rows() -> Iterator[ExecutionRow]:
+            for number in range(2_000):
+                if number == 1_000:
+                    os.kill(postmaster(root), signal.SIGKILL)
+                yield execution(f"q{number}")
+
+        assert database.store_run(run_record(), summary(), rows()) == "stored"
+        assert len(database.executions(run_record().run_id)) == 2_000
 
 
 def test_a_number_of_a_killed_server_that_another_process_has_now_misleads_nobody(root: Path) -> None:

@@ -17,7 +17,7 @@ from bench_assets.errors import StorageFailed
 from bench_assets.storage.payload import Stored
 from bench_assets.storage.postgres import reading, storing
 from bench_assets.storage.postgres.connecting import APPLICATION, engine_for, failure, is_lost, parse_url
-from bench_assets.storage.postgres.copying import spooled_rows
+from bench_assets.storage.postgres.copying import row_stream
 from bench_assets.storage.postgres.embedded import EmbeddedPostgres
 from bench_assets.storage.postgres.rows import ExecutionRow
 from bench_assets.storage.postgres.upgrade import upgrade
@@ -95,7 +95,7 @@ class Database:
         Raises:
             RunConflict: when the run_id holds another run, or this one with another result and nothing left open.
         """
-        with spooled_rows(run.run_id, executions) as rows:
+        with row_stream(run.run_id, executions) as rows:
             return self._transaction(
                 f"store the run `{run.run_id}`", lambda connection: storing.store(connection, run, summary, rows)
             )

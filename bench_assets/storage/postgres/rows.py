@@ -1,7 +1,7 @@
 """From records to rows: which field becomes which column, and text that Postgres cannot hold."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Table
 
@@ -34,45 +34,48 @@ Row = dict[str, Any]
 """Values by column."""
 
 
-class ExecutionRow(Record):
-    """One planned (question, repetition) of a run, answered and scored or not: one row of `executions`."""
+class ExecutionRow(NamedTuple):
+    """One planned (question, repetition) of a run, answered and scored or not: one row of `executions`.
+
+    No Record, as there may be millions, each made of two records that were checked when they were read.
+    """
 
     execution_id: str
     question_id: str
     repetition: int
     """From 1."""
     outcome: Outcome
-    label: Label | None = None
+    label: Label | None
     """None when there is no verdict."""
-    value: float | None = None
+    value: float | None
     """As in `scores.jsonl`; None when there is no verdict."""
-    question: str | None = None
+    question: str | None
     """None when the execution is missing and nobody looked its question up."""
-    answer: str | None = None
+    answer: str | None
     """None where the agent gave none."""
-    golden: str | list[str] | None = None
+    golden: str | list[str] | None
     """None as for `question`."""
     method: str
     judge: str
     """Digest of the judge's identity."""
-    reason: str = ""
-    error_kind: str | None = None
+    reason: str
+    error_kind: str | None
     """The agent's kind of error, or the judge's code; None where neither failed."""
-    error_message: str | None = None
-    duration_ms: int | None = None
+    error_message: str | None
+    duration_ms: int | None
     """Of the last attempt; None when the question was never asked."""
-    attempts: int | None = None
+    attempts: int | None
     """How many attempts it took; None when the question was never asked."""
-    started_at: datetime | None = None
-    usage: dict[str, JsonValue] | None = None
+    started_at: datetime | None
+    usage: dict[str, JsonValue] | None
     """The agent's tokens or money."""
-    meta: dict[str, JsonValue] | None = None
+    meta: dict[str, JsonValue] | None
     """Whatever else the adapter reported."""
-    reused_from: str | None = None
+    reused_from: str | None
     """The run that the answer was first given in; None where it was this one."""
-    cached: bool = False
+    cached: bool
     """True when the verdict came from an earlier one on the same content."""
-    judge_usage: dict[str, int] | None = None
+    judge_usage: dict[str, int] | None
     """The judge's tokens; None where none were spent or reported."""
 
 
@@ -87,9 +90,8 @@ def execution_row(answer: AnswerRecord | None, score: ScoreRecord) -> ExecutionR
             f"The score of question `{score.id}` belongs to another execution than the answer beside it "
             f"(`{answer.id}`). Materialize `scores` again."
         )
-    fields = {} if answer is None else _asked(answer)
-    if score.error is not None:
-        fields |= {"error_kind": score.error.code, "error_message": score.error.message}
+    fault = score.error or (answer.error if answer else None)
+    kind = score.error.code if score.error else answer.error.kind if answer and answer.error else None
     return ExecutionRow(
         execution_id=score.execution_id,
         question_id=score.id,
@@ -97,29 +99,23 @@ def execution_row(answer: AnswerRecord | None, score: ScoreRecord) -> ExecutionR
         outcome=score.outcome,
         label=score.label,
         value=score.value,
+        question=answer.question if answer else None,
+        answer=answer.answer if answer else None,
+        golden=answer.golden if answer else None,
         method=score.method,
         judge=score.judge,
         reason=score.reason,
+        error_kind=kind,
+        error_message=fault.message if fault else None,
+        duration_ms=answer.duration_ms if answer else None,
+        attempts=answer.attempt if answer else None,
+        started_at=datetime.fromisoformat(answer.started_at) if answer else None,
+        usage=answer.usage if answer else None,
+        meta=answer.meta if answer else None,
+        reused_from=answer.reused_from if answer else None,
         cached=score.cached,
         judge_usage=score.usage,
-        **fields,
     )
-
-
-def _asked(answer: AnswerRecord) -> Row:
-    return {
-        "question": answer.question,
-        "answer": answer.answer,
-        "golden": answer.golden,
-        "error_kind": answer.error.kind if answer.error else None,
-        "error_message": answer.error.message if answer.error else None,
-        "duration_ms": answer.duration_ms,
-        "attempts": answer.attempt,
-        "started_at": answer.started_at,
-        "usage": answer.usage,
-        "meta": answer.meta,
-        "reused_from": answer.reused_from,
-    }
 
 
 def run_row(run: RunRecord) -> Row:

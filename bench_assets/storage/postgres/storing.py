@@ -12,18 +12,22 @@ from bench_assets.contracts.run import RunRecord, Summary
 from bench_assets.errors import RunConflict, StorageFailed
 from bench_assets.storage.payload import Stored, is_open, run_payload, summary_payload
 from bench_assets.storage.postgres import schema
-from bench_assets.storage.postgres.copying import COLUMNS, SpooledRows
+from bench_assets.storage.postgres.copying import RowStream
+from bench_assets.storage.postgres.encoding import COLUMNS
 from bench_assets.storage.postgres.rows import gate_row, metrics_row, run_row, transition_row
 
 _COPY = f"COPY executions (run_id, {', '.join(COLUMNS)}) FROM STDIN"
 
+AT_ONCE = 1 << 17
+"""Bytes that the driver asks for at once when it reads what is spooled."""
 
-def store(connection: Connection, run: RunRecord, summary: Summary, rows: SpooledRows) -> Stored:
-    """Store a run; see `Database.store_run`. A continuation also takes back comparisons made with the run so far."""
-    payload = digest(
-        {"run": run_payload(run), "summary": summary_payload(summary.to_json()), "executions": rows.digest}
-    )
-    row = run_row(run) | {"payload_digest": payload}
+
+def store(connection: Connection, run: RunRecord, summary: Summary, rows: RowStream) -> Stored:
+    """Store a run; see `Database.store_run`. A continuation also takes back comparisons made with the run so far.
+
+    The rows of a new run go into Postgres while they are made. Those of a run that is there already are digested first.
+    """
+    row = run_row(run)
     run_id = row["run_id"]
     # Two processes that store one run at once: the second waits here and then finds the first one's rows.
     connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(run_id, 0))))
@@ -47,7 +51,7 @@ def store(connection: Connection, run: RunRecord, summary: Summary, rows: Spoole
                 f"The run_id `{run_id}` is taken in the database by another run: `{before.candidate}` on "
                 f"`{before.benchmark}`. Give this run another run_id, or none."
             )
-        if before.payload_digest == payload:
+        if before.payload_digest == _payload(run, summary, rows):
             return "unchanged"
         if not is_open(before.status, errors=before.errors, judged=before.judged):
             raise RunConflict(
@@ -55,10 +59,16 @@ def store(connection: Connection, run: RunRecord, summary: Summary, rows: Spoole
                 "A finished run is never changed: make a new run."
             )
         connection.execute(runs.delete().where(runs.c.run_id == run_id))
-    connection.execute(runs.insert().values(row))
+    # The digest is known once all rows are made; nobody sees the run without it, as this is one transaction.
+    connection.execute(runs.insert().values(row | {"payload_digest": ""}))
     connection.execute(metrics.insert().values(metrics_row(run_id, summary)))
     _copy(connection, rows)
+    connection.execute(runs.update().where(runs.c.run_id == run_id).values(payload_digest=_payload(run, summary, rows)))
     return "stored" if before is None else "continued"
+
+
+def _payload(run: RunRecord, summary: Summary, rows: RowStream) -> str:
+    return digest({"run": run_payload(run), "summary": summary_payload(summary.to_json()), "executions": rows.digest()})
 
 
 def store_gate(connection: Connection, decision: GateDecision, transitions: Iterable[Transition]) -> None:
@@ -75,14 +85,16 @@ def store_gate(connection: Connection, decision: GateDecision, transitions: Iter
         connection.execute(schema.transitions.insert(), rows)
 
 
-def _copy(connection: Connection, rows: SpooledRows) -> None:
+def _copy(connection: Connection, rows: RowStream) -> None:
     raw = connection.connection
     dbapi = connection.dialect.loaded_dbapi
     cursor = raw.cursor()
-    rows.file.seek(0)
+    rows.rewind()
     try:
-        cursor.copy_expert(_COPY, rows.file)
+        cursor.copy_expert(_COPY, rows, size=AT_ONCE)
     except dbapi.Error as error:
+        if rows.failure is not None:  # the driver tells Postgres of it, and says only that `COPY` was broken off
+            raise rows.failure from None
         lost = connection.dialect.is_disconnect(error, raw.driver_connection, cursor)
         if lost:
             connection.invalidate(error)

@@ -1,0 +1,94 @@
+"""An execution row in the text format of `COPY`."""
+
+from collections.abc import Callable
+from datetime import datetime
+from json import JSONEncoder
+from typing import Any
+
+from sqlalchemy.dialects.postgresql import JSONB
+
+from bench_assets.contracts.base import JsonValue, clean_json, clean_text, dump_json
+from bench_assets.storage.postgres.rows import ExecutionRow, without_nul
+from bench_assets.storage.postgres.schema import VOLATILE_EXECUTION_COLUMNS, executions
+
+COLUMNS = ExecutionRow._fields
+"""The columns of a line, in their order; the table has a `run_id` before them."""
+
+_STABLE = len(COLUMNS) - len(VOLATILE_EXECUTION_COLUMNS)
+"""So many of them tell two results apart. The others come last."""
+
+assert COLUMNS[_STABLE:] == VOLATILE_EXECUTION_COLUMNS
+
+_JSON_AT = [number for number, name in enumerate(COLUMNS) if isinstance(executions.c[name].type, JSONB)]
+_NULL = r"\N"
+_ESCAPES = (("\\", r"\\"), ("\n", r"\n"), ("\r", r"\r"), ("\t", r"\t"), ("\0", "\ufffd"))
+"""The backslash comes first, as the others bring new ones."""
+
+_to_json = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def encoded(row: ExecutionRow) -> tuple[bytes, bytes]:
+    """Return a row's stable columns, which tell two results apart, and its volatile ones, without the line's end."""
+    try:
+        return _encoded(row, _json_text)
+    except UnicodeEncodeError:  # a lone surrogate
+        return _encoded(row, _clean_json_text)
+
+
+def text_field(text: str) -> str:
+    """Return `text` as a field of a line."""
+    for sign, written in _ESCAPES:
+        if sign in text:
+            text = text.replace(sign, written)
+    return text
+
+
+def _encoded(row: ExecutionRow, to_json: Callable[[JsonValue], str]) -> tuple[bytes, bytes]:
+    values: list[Any] = list(row)
+    for at in _JSON_AT:
+        if values[at] is not None:
+            values[at] = to_json(values[at])
+    fields = [value if type(value) is str else _NULL if value is None else _plain(value) for value in values]
+    line = "\t".join(fields)
+    if _needs_escapes(line, nulls=values.count(None)):
+        fields = [
+            text_field(value) if type(value) is str else field for value, field in zip(values, fields, strict=True)
+        ]
+        line = "\t".join(fields)
+    volatile = "\t".join(fields[_STABLE:])
+    stable = line[: -len(volatile) - 1]
+    if to_json is _clean_json_text:
+        stable, volatile = clean_text(stable), clean_text(volatile)
+    return stable.encode("utf-8"), volatile.encode("utf-8")
+
+
+def _needs_escapes(line: str, *, nulls: int) -> bool:
+    """Return whether a line holds more backslashes and tabs than those that we put there, or what ends a line."""
+    return (
+        line.count("\\") != nulls
+        or line.count("\t") != len(COLUMNS) - 1
+        or "\n" in line
+        or "\r" in line
+        or "\0" in line
+    )
+
+
+def _plain(value: float | bool | datetime) -> str:
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _json_text(value: JsonValue) -> str:
+    try:
+        text = _to_json(value)
+    except (ValueError, TypeError):  # NaN, or what is no JSON
+        return _clean_json_text(value)
+    return _clean_json_text(value) if r"\u0000" in text else text
+
+
+def _clean_json_text(value: JsonValue) -> str:
+    text = dump_json(value).decode("utf-8")
+    if r"\u0000" in text:  # which jsonb refuses
+        text = dump_json(without_nul(clean_json(value))).decode("utf-8")
+    return text
