@@ -7,8 +7,6 @@ from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
-from pydantic import ValidationError
-
 from bench_assets.contracts.agent import path_segment
 from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.base import Record
