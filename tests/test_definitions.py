@@ -8,12 +8,11 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from dagster_aws.s3 import S3Resource
 
 from bench_assets.catalog.benchmarks import list_benchmarks
 from bench_assets.definitions import build_definitions, defs
 from bench_assets.errors import StorageFailed
-from bench_assets.resources.workspace import WorkspaceResource
+from bench_assets.resources.workspace import workspace_resource
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("plan", "answers", "scores", "summary", "result_rows", "comparison", "leaderboard")
@@ -164,14 +163,12 @@ def test_names_that_dagster_cannot_tell_apart_do_not_take_the_others_down(tmp_pa
     dg.Definitions.validate_loadable(build_definitions(benchmarks))
 
 
-# Dagster 1.13 copies a context with its own deprecated property whenever a resource holds another one.
-@pytest.mark.filterwarnings("ignore:InitResourceContext.dagster_run is deprecated:DeprecationWarning")
 def test_a_run_opens_the_project_of_its_folder_and_reaches_for_s3_only_where_it_is_used(project, monkeypatch):
     monkeypatch.chdir(project)
     for name in ("BENCH_PROJECT", "BENCH_STORAGE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_PROFILE", "nobody-has-this")
-    with dg.build_resources({"workspace": WorkspaceResource(s3=S3Resource())}) as opened:
+    with dg.build_resources({"workspace": workspace_resource}) as opened:
         assert opened.workspace.project.folder == project
         assert opened.workspace.store.root_url == str(project / ".bench")
         with pytest.raises(StorageFailed, match="nobody-has-this"):

@@ -5,7 +5,6 @@ from pydantic import Field
 
 from bench_assets.defs.partitions import asset, candidates
 from bench_assets.io_managers.records import Outputs, PartitionOutput, PartitionStream
-from bench_assets.stages.environment import build_environment
 from bench_assets.stages.workspace import Workspace
 
 
@@ -36,6 +35,8 @@ def agent_environment(
 
 
 def _environments(context: dg.AssetExecutionContext, config: EnvironmentConfig, workspace: Workspace) -> Outputs:
+    from bench_assets.stages.environment import build_environment
+
     for candidate in context.partition_keys:
         built = build_environment(
             workspace, candidate, invalidate=config.invalidate, worker_source=config.worker_source

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 from pydantic import Field
@@ -12,10 +12,11 @@ from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.plan import Plan
 from bench_assets.defs.partitions import benchmark_asset, grid, split
 from bench_assets.io_managers.records import Outputs, PartitionOutput, PartitionStream
-from bench_assets.planning.only import Only
 from bench_assets.resources.tables import Samples
-from bench_assets.stages.answers import AnswerStage, ShardCounts
 from bench_assets.stages.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bench_assets.stages.answers import AnswerStage
 
 
 class AnswersConfig(dg.Config):
@@ -65,6 +66,9 @@ def _answers(
     workspace: Workspace,
     benchmark: Benchmark,
 ) -> Outputs:
+    from bench_assets.planning.only import Only
+    from bench_assets.stages.answers import AnswerStage
+
     partitions = sorted(str(key) for key in context.partition_keys)
     only = Only(config.only) if config.only else None
     for candidate, shards in groupby(partitions, key=lambda partition: split(partition)[0]):
@@ -76,7 +80,9 @@ def _answers(
                 yield _shard(stage, partition)
 
 
-def _shard(stage: AnswerStage, partition: str) -> PartitionOutput:
+def _shard(stage: "AnswerStage", partition: str) -> PartitionOutput:
+    from bench_assets.stages.answers import ShardCounts
+
     counts, samples = ShardCounts(), Samples[AnswerRecord]()
     records = samples.watch(stage.shard(split(partition)[1], counts), bad=lambda record: record.error is not None)
 

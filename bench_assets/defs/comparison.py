@@ -1,20 +1,20 @@
 """`comparison`: a candidate against its baseline, and the gate's verdict on it."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from bench_assets.analysis.markdown import checks_table, figures_table, groups_table, questions_table, transitions_table
 from bench_assets.catalog.benchmarks import Benchmark
-from bench_assets.contracts.gate import GateDecision
 from bench_assets.contracts.run import FinishedRun
 from bench_assets.defs.partitions import asset_key, benchmark_asset, candidates
 from bench_assets.io_managers.records import Outputs, PartitionOutput, PartitionStream
 from bench_assets.resources.failures import as_failures
-from bench_assets.stages.comparison import Assessed, assess, attach
-from bench_assets.stages.rows import store_gate
 from bench_assets.stages.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bench_assets.contracts.gate import GateDecision
+    from bench_assets.stages.comparison import Assessed
 
 GATE = "release_gate"
 
@@ -38,6 +38,8 @@ def comparison_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
     def comparison(
         context: dg.AssetExecutionContext, summary: dict[str, FinishedRun], workspace: dg.ResourceParam[Workspace]
     ) -> Iterator[dg.Output[PartitionStream] | dg.AssetCheckResult]:
+        from bench_assets.stages.rows import store_gate
+
         assessed: list[Assessed] = []
         yield dg.Output(PartitionStream(_comparisons(context, summary, workspace, benchmark, assessed), context))
         yield check_result([one.decision for one in assessed])
@@ -62,8 +64,10 @@ def _comparisons(
     summaries: dict[str, FinishedRun],
     workspace: Workspace,
     benchmark: Benchmark,
-    assessed: list[Assessed],
+    assessed: "list[Assessed]",
 ) -> Outputs:
+    from bench_assets.stages.comparison import assess, attach
+
     for candidate in context.partition_keys:
         made = assess(workspace, summaries[candidate].run_id, spec=benchmark.spec)
         attach(workspace, made)
@@ -72,8 +76,10 @@ def _comparisons(
         yield PartitionOutput(candidate, made.assessment, metadata=metadata.copy)
 
 
-def check_result(decisions: list[GateDecision]) -> dg.AssetCheckResult:
+def check_result(decisions: "list[GateDecision]") -> dg.AssetCheckResult:
     """Return the check of a run over some candidates: passed when all are GO, a warning when none is NO-GO."""
+    from bench_assets.analysis.markdown import checks_table
+
     verdicts = {decision.verdict for decision in decisions}
     metadata: dict[str, Any] = {}
     for decision in decisions:
@@ -91,13 +97,21 @@ def check_result(decisions: list[GateDecision]) -> dg.AssetCheckResult:
     )
 
 
-def _why(decision: GateDecision) -> str:
+def _why(decision: "GateDecision") -> str:
     """Return what stands in the way; for GO, that nothing does."""
     open_ones = [check.reason for check in decision.checks if check.status != "pass"]
     return " ".join(open_ones) or f"All {len(decision.checks)} conditions are kept."
 
 
-def _metadata(made: Assessed, *, folder: str) -> dict[str, Any]:
+def _metadata(made: "Assessed", *, folder: str) -> dict[str, Any]:
+    from bench_assets.analysis.markdown import (
+        checks_table,
+        figures_table,
+        groups_table,
+        questions_table,
+        transitions_table,
+    )
+
     decision, comparison = made.decision, made.comparison
     shown: dict[str, Any] = {
         "verdict": decision.verdict,

@@ -4,13 +4,10 @@ from typing import Any
 
 import dagster as dg
 
-from bench_assets.analysis.markdown import leaderboard_table
-from bench_assets.analysis.report.picture import history_picture
 from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.run import FinishedRun
 from bench_assets.defs.partitions import benchmark_asset, candidates
 from bench_assets.io_managers.records import Outputs, PartitionOutput, PartitionStream
-from bench_assets.stages.standings import board, history_of
 from bench_assets.stages.workspace import Workspace
 
 
@@ -42,6 +39,10 @@ def leaderboard_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
 def _board(
     context: dg.AssetExecutionContext, summaries: dict[str, FinishedRun], workspace: Workspace, benchmark: Benchmark
 ) -> Outputs:
+    from bench_assets.analysis.markdown import leaderboard_table
+    from bench_assets.analysis.report.picture import history_picture
+    from bench_assets.stages.standings import board, history_of
+
     made = board(
         workspace,
         benchmark.spec.id,

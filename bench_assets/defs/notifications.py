@@ -1,14 +1,17 @@
 """Sensors that tell a channel of the team's what came of a run."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from bench_assets.contracts.notification import Event, Notify
 from bench_assets.defs.comparison import GATE
 from bench_assets.errors import BenchError
-from bench_assets.notifying.webhook import Message, post
 from bench_assets.stages.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bench_assets.notifying.webhook import Message
 
 VERDICTS: dict[str, Event] = {"GO": "GO", "NO-GO": "NO-GO", "INCONCLUSIVE": "INCONCLUSIVE"}
 """How a line of the gate's check begins."""
@@ -39,8 +42,10 @@ def _sensor(name: str, status: dg.DagsterRunStatus, notify: Notify) -> dg.Sensor
     return told
 
 
-def _posted(message: Message, notify: Notify, workspace: Workspace) -> str | None:
+def _posted(message: "Message", notify: Notify, workspace: Workspace) -> str | None:
     """Return why a message did not arrive. A channel that is down must not hold up the next run's."""
+    from bench_assets.notifying.webhook import post
+
     try:
         post(message, notify=notify, environ=workspace.environ)
     except BenchError as fault:
@@ -48,8 +53,10 @@ def _posted(message: Message, notify: Notify, workspace: Workspace) -> str | Non
     return None
 
 
-def messages(instance: dg.DagsterInstance, run: dg.DagsterRun, *, failed: bool) -> Iterator[Message]:
+def messages(instance: dg.DagsterInstance, run: dg.DagsterRun, *, failed: bool) -> "Iterator[Message]":
     """Yield what there is to tell of a finished run: each verdict of the gate in it, else its failure."""
+    from bench_assets.notifying.webhook import Message
+
     path, decided = f"/runs/{run.run_id}", False
     checks = instance.get_records_for_run(run.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION).records
     for record in checks:

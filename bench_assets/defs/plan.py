@@ -7,8 +7,6 @@ from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.environment import EnvironmentRecord
 from bench_assets.defs.partitions import benchmark_asset, candidates
 from bench_assets.io_managers.records import Outputs, PartitionOutput, PartitionStream
-from bench_assets.planning.settings import RunSettings
-from bench_assets.stages.plan import plan_run
 from bench_assets.stages.workspace import Workspace
 
 
@@ -98,6 +96,9 @@ def _plans(
     workspace: Workspace,
     benchmark: Benchmark,
 ) -> Outputs:
+    from bench_assets.planning.settings import RunSettings
+    from bench_assets.stages.plan import plan_run
+
     settings = RunSettings.from_json(config.model_dump(), source="the run's configuration")
     for candidate in context.partition_keys:
         plan = plan_run(

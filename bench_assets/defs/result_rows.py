@@ -6,7 +6,6 @@ from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.run import FinishedRun
 from bench_assets.defs.partitions import benchmark_asset, candidates
 from bench_assets.resources.failures import as_failures
-from bench_assets.stages.rows import store_rows
 from bench_assets.stages.workspace import Workspace
 
 
@@ -27,6 +26,8 @@ def result_rows_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
     def result_rows(
         context: dg.AssetExecutionContext, summary: dict[str, FinishedRun], workspace: dg.ResourceParam[Workspace]
     ) -> None:
+        from bench_assets.stages.rows import store_rows
+
         with as_failures():
             for candidate in context.partition_keys:
                 finished = summary[candidate]

@@ -15,7 +15,6 @@ from bench_assets.defs.partitions import benchmark_asset, grid, split
 from bench_assets.io_managers.records import Outputs, PartitionOutput, PartitionStream
 from bench_assets.resources.tables import Samples
 from bench_assets.stages.records import AnswerFile
-from bench_assets.stages.scores import score_shard, scorer_of
 from bench_assets.stages.workspace import Workspace
 
 Answers = dict[str, AnswerFile]
@@ -67,6 +66,8 @@ def _scores(
     answers: Answers,
     workspace: Workspace,
 ) -> Outputs:
+    from bench_assets.stages.scores import score_shard, scorer_of
+
     partitions = sorted(str(key) for key in context.partition_keys)
     for candidate, shards in groupby(partitions, key=lambda partition: split(partition)[0]):
         with scorer_of(workspace, plans[candidate], verdict_cache=config.verdict_cache) as scorer:

@@ -1,6 +1,7 @@
 """`new_git_tags`: plans for versions of watched agents that nobody has asked about yet."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
@@ -10,9 +11,9 @@ from bench_assets.contracts.deployment import Deployment
 from bench_assets.defs.partitions import asset_key, candidates
 from bench_assets.resources.failures import as_failures
 from bench_assets.stages.workspace import Workspace
-from bench_assets.watching.looking import look
-from bench_assets.watching.memory import Memory
-from bench_assets.watching.news import Found
+
+if TYPE_CHECKING:
+    from bench_assets.watching.news import Found
 
 
 def new_git_tags_sensor(benchmarks: Sequence[Benchmark], *, deployment: Deployment) -> dg.SensorDefinition:
@@ -35,6 +36,9 @@ def new_git_tags_sensor(benchmarks: Sequence[Benchmark], *, deployment: Deployme
     def new_git_tags(
         context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]
     ) -> dg.SensorResult | dg.SkipReason:
+        from bench_assets.watching.looking import look
+        from bench_assets.watching.memory import Memory
+
         with as_failures():
             agents = load_agents(workspace.project.agents)
             memory = Memory.read(context.cursor)
@@ -55,7 +59,7 @@ def new_git_tags_sensor(benchmarks: Sequence[Benchmark], *, deployment: Deployme
     return new_git_tags
 
 
-def _request(version: Found, benchmarks: dict[str, Benchmark], *, tags: dict[str, str]) -> dg.RunRequest:
+def _request(version: "Found", benchmarks: dict[str, Benchmark], *, tags: dict[str, str]) -> dg.RunRequest:
     plans = [asset_key(benchmarks[name], "plan") for name in version.benchmarks]
     return dg.RunRequest(
         run_key=version.run_key,

@@ -10,7 +10,6 @@ from bench_assets.contracts.run import FinishedRun, Summary
 from bench_assets.defs.partitions import benchmark_asset, candidates, split
 from bench_assets.io_managers.records import Outputs, PartitionOutput, PartitionStream
 from bench_assets.stages.records import AnswerFile, ScoreFile
-from bench_assets.stages.summary import finish_run
 from bench_assets.stages.workspace import Workspace
 
 Answers = dict[str, AnswerFile]
@@ -46,6 +45,8 @@ def summary_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
 def _summaries(
     context: dg.AssetExecutionContext, plans: dict[str, Plan], answers: Answers, scores: Scores, workspace: Workspace
 ) -> Outputs:
+    from bench_assets.stages.summary import finish_run
+
     for candidate in context.partition_keys:
         finished = finish_run(
             workspace,

@@ -10,7 +10,7 @@ import dagster as dg
 
 from bench_assets.contracts.base import Record
 from bench_assets.errors import ObjectMissing
-from bench_assets.io_managers.layout import MANY, ONE, object_key
+from bench_assets.io_managers.layout import MANY, object_key, one_record
 from bench_assets.resources.failures import as_failures
 from bench_assets.stages.records import RecordFile
 from bench_assets.stages.workspace import Workspace
@@ -101,7 +101,7 @@ class RecordIOManager(dg.IOManager):
             raw = self._store.read(key)
         except ObjectMissing as error:
             raise missing(asset_key, partition, self._store.url(key)) from error
-        return ONE[asset_key.path[-1]].from_json(json.loads(raw), source=self._store.url(key))
+        return one_record(asset_key.path[-1]).from_json(json.loads(raw), source=self._store.url(key))
 
 
 def missing(asset_key: dg.AssetKey, partition: str, url: str) -> dg.Failure:

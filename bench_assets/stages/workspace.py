@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bench_assets.catalog.candidates import Candidates
 from bench_assets.catalog.project import Project
-from bench_assets.environments.cache import EnvironmentCache, default_cache_root
 from bench_assets.stages.progress import Reporter
-from bench_assets.storage.objects import ObjectStore, open_store
+
+if TYPE_CHECKING:
+    from bench_assets.environments.cache import EnvironmentCache
+    from bench_assets.storage.objects import ObjectStore
 
 
 class S3Clients(Protocol):
@@ -32,17 +34,21 @@ class Workspace:
     """None means boto3's own ways to find endpoint, region and credentials."""
 
     @cached_property
-    def store(self) -> ObjectStore:
+    def store(self) -> "ObjectStore":
         """The results' store."""
         return self.open_place(self.project.storage)
 
-    def open_place(self, place: str) -> ObjectStore:
+    def open_place(self, place: str) -> "ObjectStore":
         """Open a folder or `s3://bucket/prefix`; a relative folder is relative to the project."""
+        from bench_assets.storage.objects import open_store
+
         return open_store(place, base=self.project.folder, s3_client=self.s3_client)
 
     @cached_property
-    def environments(self) -> EnvironmentCache:
+    def environments(self) -> "EnvironmentCache":
         """The environments on this machine."""
+        from bench_assets.environments.cache import EnvironmentCache, default_cache_root
+
         return EnvironmentCache(default_cache_root(self.environ), on_line=self.reporter.detail)
 
     @cached_property
