@@ -68,7 +68,9 @@ class RunningPod:
 
     def _variables(self, container: Object) -> dict[str, str]:
         name = self._pod["metadata"]["name"]
-        found = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": "/home/bench", "HOSTNAME": name}
+        # The tests' own programs stand for the image, and so does the place from which they import.
+        found = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
+        found |= {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": "/home/bench", "HOSTNAME": name}
         for source in container.get("envFrom", []):
             kind, reference = ("secrets", "secretRef") if "secretRef" in source else ("configmaps", "configMapRef")
             items = self._objects.data(kind, source[reference]["name"])

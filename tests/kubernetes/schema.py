@@ -11,9 +11,15 @@ from kubernetes.client import models
 
 KINDS = {
     "ConfigMap": "V1ConfigMap",
+    "CronJob": "V1CronJob",
+    "Deployment": "V1Deployment",
     "Job": "V1Job",
     "PersistentVolumeClaim": "V1PersistentVolumeClaim",
+    "Role": "V1Role",
+    "RoleBinding": "V1RoleBinding",
     "Secret": "V1Secret",
+    "Service": "V1Service",
+    "ServiceAccount": "V1ServiceAccount",
 }
 PRIMITIVES = {"str": str, "int": int, "bool": bool, "float": (int, float)}
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")

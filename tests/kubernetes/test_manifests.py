@@ -11,7 +11,6 @@ from dagster_k8s.job import UserDefinedDagsterK8sConfig
 from bench_assets.catalog.deployment import load_deployment
 from bench_assets.contracts.deployment import Deployment
 from bench_assets.contracts.pod import PodSettings
-from bench_assets.instance.coordinator import AgentRunCoordinator
 from tests.kubernetes.schema import faults
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -58,13 +57,10 @@ def test_the_netrc_has_the_item_that_is_mounted():
     assert "postgresql-password" in secrets["bench-dagster"]
 
 
-def test_all_of_dagster_runs_our_image_and_our_queue_takes_its_settings(values):
+def test_all_of_dagster_runs_our_image(values):
     images = [values[part]["image"] for part in ("dagsterWebserver", "dagsterDaemon")]
     images += [deployment["image"] for deployment in values["dagster-user-deployments"]["deployments"]]
     assert len({json.dumps(image) for image in images}) == 1
-    chosen = values["dagsterDaemon"]["runCoordinator"]["config"]["customRunCoordinator"]
-    assert (chosen["module"], chosen["class"]) == (AgentRunCoordinator.__module__, AgentRunCoordinator.__name__)
-    assert set(chosen["config"]) <= set(AgentRunCoordinator.config_type())
 
 
 def test_dagster_takes_the_pods_of_the_values(values):

@@ -6,14 +6,17 @@ from collections import Counter
 
 import dagster as dg
 import pytest
+import yaml
 from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 from dagster._core.run_coordinator import SubmitRunContext
 
+from bench_assets.storage.postgres.connecting import parse_url
 from tests.deployment.machines import COUNTING
 from tests.endtoend.project import quiz, write_package
 from tests.endtoend.test_partitions import Runner
 from tests.environments.projects import wait_until
+from tests.kubernetes.chart import dagster_yaml, values
 from tests.kubernetes.cluster import running_cluster
 from tests.kubernetes.schema import faults
 from tests.services.opt_out import unless_opted_out
@@ -21,21 +24,6 @@ from tests.services.postgres import new_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-STORAGE = "storage:\n  postgres:\n    postgres_url: {env: DAGSTER_POSTGRES_URL}\ntelemetry: {enabled: false}\n"
-COORDINATOR = "run_coordinator: {module: bench_assets.instance.coordinator, class: AgentRunCoordinator}\n"
-LAUNCHER = """\
-run_launcher:
-  module: dagster_k8s
-  class: K8sRunLauncher
-  config:
-    load_incluster_config: false
-    kubeconfig_file: "KUBECONFIG"
-    service_account_name: dagster
-    instance_config_map: dagster-instance
-    dagster_home: /home/bench/dagster
-    job_image: registry.example.org/bench:1
-    env_secrets: [dagster-postgres]
-"""
 DEPLOYMENT = """\
 pod:
   cpu: 500m
@@ -103,6 +91,23 @@ class Team:
         return Counter(path.read_text(encoding="utf-8").splitlines()) if path.exists() else Counter()
 
 
+def chart_settings(dagsters, *, bucket):
+    """Return the `dagster.yaml` of our chart values, for this machine's database and bucket, and the password."""
+    given, url = values(), parse_url(dagsters)
+    given["global"]["dagsterHome"] = "/home/bench/dagster"
+    given["postgresql"] |= {
+        "postgresqlHost": url.host,
+        "postgresqlUsername": url.username,
+        "postgresqlDatabase": url.database,
+        "service": {"port": url.port},
+    }
+    given["computeLogManager"]["config"]["s3ComputeLogManager"]["bucket"] = bucket
+    settings = dagster_yaml(given)
+    # In a cluster the image is the code location's own; here no code location is asked.
+    settings["run_launcher"]["config"]["job_image"] = "registry.example.org/bench-assets:1"
+    return settings, url.password
+
+
 @pytest.fixture
 def team(project, s3_endpoint, postgres_server, monkeypatch, tmp_path):
     project.benchmark(quiz(8), extra="timeout_sec: 60\n")
@@ -117,7 +122,7 @@ def team(project, s3_endpoint, postgres_server, monkeypatch, tmp_path):
         new_database(postgres_server) as ours,
         running_cluster(tmp_path) as (cluster, kubeconfig),
     ):
-        postgres = {"DAGSTER_POSTGRES_URL": dagsters.replace("postgresql://", "postgresql+psycopg2://")}
+        settings, password = chart_settings(dagsters, bucket=s3_endpoint.bucket)
         tool = {
             **s3_endpoint.environment,
             "BENCH_STORAGE": f"s3://{s3_endpoint.bucket}/{s3_endpoint.new_prefix()}",
@@ -126,18 +131,22 @@ def team(project, s3_endpoint, postgres_server, monkeypatch, tmp_path):
         }
         agent = {"ASKED": str(tmp_path / "asked"), "SLOWLY": "3", "AGENT_TOKEN": TOKEN}
         for name, items in {
-            "dagster-postgres": postgres,
+            "bench-dagster": {"postgresql-password": password},
             "bench-tool": tool,
             "kg-agent": agent,
             "bench-git": {"netrc": "machine git.example.org login bob password pw\n"},
         }.items():
             cluster.create("secrets", {"metadata": {"name": name}, "stringData": items})
-        cluster.create("configmaps", {"metadata": {"name": "dagster-instance"}, "data": {"dagster.yaml": STORAGE}})
+        instance_map = {
+            "metadata": {"name": "bench-dagster-instance"},
+            "data": {"dagster.yaml": yaml.safe_dump(settings)},
+        }
+        cluster.create("configmaps", instance_map)
         home = project.folder / "dagster_home"
-        (home / "dagster.yaml").write_text(
-            STORAGE + COORDINATOR + LAUNCHER.replace("KUBECONFIG", str(kubeconfig)), encoding="utf-8"
-        )
-        for name, value in {**tool, **postgres}.items():
+        outside = {"load_incluster_config": False, "kubeconfig_file": str(kubeconfig)}
+        settings["run_launcher"]["config"] |= outside
+        (home / "dagster.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+        for name, value in {**tool, "DAGSTER_PG_PASSWORD": password}.items():
             monkeypatch.setenv(name, value)
         project.variables |= {**agent, "DEPTH": "7", "BENCH_POSTGRES_URL": ours}
         with dg.DagsterInstance.from_config(str(home)) as instance:
@@ -148,7 +157,7 @@ def team(project, s3_endpoint, postgres_server, monkeypatch, tmp_path):
             yield Team(cluster, instance, runner, project)
 
 
-def test_a_pod_that_is_deleted_in_the_middle_is_taken_up_by_the_next_one(team, tmp_path):
+def test_a_pod_that_is_deleted_in_the_middle_is_taken_up_by_the_next_one(team, s3_endpoint, tmp_path):
     first = team.launch("answers", "scores", partition="kg@one|000", pod={"cpu": "250m"})
     _looks_right(team, first)
     wait_until(lambda: sum(team.asked.values()) >= 2, seconds=240)
@@ -169,6 +178,9 @@ def test_a_pod_that_is_deleted_in_the_middle_is_taken_up_by_the_next_one(team, t
     assert max(team.asked.values()) <= 2, "only what was in flight is asked again"
     assert team.cluster.get("jobs", f"dagster-run-{second}")["status"]["succeeded"] == 1
     assert len(list((tmp_path / "claim-bench-cache").glob("environments/*/*/venv"))) >= 1, "the claim keeps it"
+    logs = team.instance.compute_log_manager
+    listed = s3_endpoint.client().list_objects_v2(Bucket=s3_endpoint.bucket, Prefix=f"dagster-logs/storage/{second}/")
+    assert listed["KeyCount"] >= 1, logs
     for run_id in (first, second):
         left = json.dumps([team.job(run_id), dict(team.instance.get_run_by_id(run_id).tags)])
         assert TOKEN not in left
@@ -188,10 +200,15 @@ def _looks_right(team, run_id):
     assert faults({"kind": "Job", **job, "status": None}) == []
     spec = job["spec"]["template"]["spec"]
     (container,) = spec["containers"]
-    assert container["image"] == "registry.example.org/bench:1"
+    assert container["image"] == "registry.example.org/bench-assets:1"
+    assert (spec["securityContext"]["runAsUser"], spec["terminationGracePeriodSeconds"]) == (1000, 120)
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert job["spec"]["ttlSecondsAfterFinished"] == 86400
+    (password,) = [item for item in container["env"] if item["name"] == "DAGSTER_PG_PASSWORD"]
+    assert password["valueFrom"]["secretKeyRef"] == {"name": "bench-dagster", "key": "postgresql-password"}
     assert container["resources"] == {"requests": {"cpu": "250m", "memory": "3Gi"}, "limits": {"memory": "3Gi"}}
     secrets = [item["secretRef"]["name"] for item in container["envFrom"] if "secretRef" in item]
-    assert secrets == ["dagster-postgres", "bench-tool", "kg-agent"]
+    assert secrets == ["bench-tool", "kg-agent"]
     assert spec["nodeSelector"] == {"gpu": "yes"}
     mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
     assert mounts["/home/bench/.netrc"] == "bench-netrc"
