@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from bench_assets.errors import InvalidInput
 
@@ -26,8 +27,11 @@ class Record(BaseModel):
         return fields
 
     def to_line(self) -> bytes:
-        """Return the record as one line of JSON, UTF-8, with the line's end."""
-        return dump_json(self.model_dump(mode="json", by_alias=True)) + b"\n"
+        """Return the record as one line of JSON, UTF-8, with the line's end. What JSON cannot hold is replaced."""
+        try:
+            return self.model_dump_json(by_alias=True).encode("utf-8") + b"\n"
+        except PydanticSerializationError:  # lone surrogates; the other way costs three times as much
+            return dump_json(self.model_dump(mode="json", by_alias=True)) + b"\n"
 
     @classmethod
     def from_json(cls, value: object, *, source: str = "the record") -> Self:

@@ -5,31 +5,54 @@ replaces an earlier one. In a folder that is one file, `<place>/<run_id>/<shard>
 numbered segments, `<place>/<run_id>/<shard>/00000001.jsonl`, each with that first line. Any text editor reads both.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
 from bench_assets.contracts.answer import SettledExecution
 from bench_assets.execution.journal_lines import SettledStatus
-from bench_assets.execution.local_journal import LocalJournal, read_file
-from bench_assets.execution.object_journal import ObjectJournal, ObjectStore, read_segments
+from bench_assets.execution.local_journal import LocalJournal, LocalRecords, read_file
+from bench_assets.execution.object_journal import ObjectJournal, ObjectStore, SegmentRecords, read_segments
+from bench_assets.execution.settled_index import SettledIndex
 
-__all__ = ["Journal", "ObjectStore", "SettledStatus", "open_journal", "read_settled"]
+__all__ = [
+    "Journal",
+    "ObjectStore",
+    "SettledIndex",
+    "SettledRecords",
+    "SettledStatus",
+    "open_journal",
+    "open_settled",
+    "read_settled",
+]
 
 
-class Journal(Protocol):
-    """One shard's journal, open for writing by this process alone. Holds no answers in memory.
+class SettledRecords(Protocol):
+    """What is settled in one shard. Holds no answers in memory, but about 40 bytes an execution."""
 
-    Every method raises StorageFailed when the journal cannot be written any more (a full disk, a store that fails), and
-    ShardBusy when another process took the shard over; what is durable by then stays intact.
-    """
-
-    def settled(self) -> Mapping[str, SettledStatus]:
-        """Return what is settled, by execution_id: from earlier processes, and appended by this one."""
+    def settled(self) -> SettledIndex:
+        """Return what is settled, by execution_id: a mapping to how each stands."""
 
     def read(self, execution_id: str) -> SettledExecution:
         """Return the last record of an execution. Raises KeyError for one that is not settled."""
+
+    def __enter__(self) -> Self:
+        """Return the records."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close what is open."""
+
+
+class Journal(SettledRecords, Protocol):
+    """One shard's journal, open for writing by this process alone.
+
+    What is settled is that of earlier processes, and what this one appended. Every method raises StorageFailed when the
+    journal cannot be written any more (a full disk, a store that fails), and ShardBusy when another process took the
+    shard over; what is durable by then stays intact.
+    """
 
     def append(self, record: SettledExecution) -> None:
         """Take a record on; returns before it is durable. May wait when very much is on its way to the disk.
@@ -45,14 +68,6 @@ class Journal(Protocol):
 
     def close(self) -> None:
         """Make everything durable, and leave the shard to other processes."""
-
-    def __enter__(self) -> Self:
-        """Return the journal."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the journal."""
 
 
 @runtime_checkable
@@ -104,6 +119,19 @@ def read_settled(place: Place, *, prefix: str = "", run_id: str, shard: str) -> 
     assert not isinstance(place, Path)
     key = "/".join(filter(None, (prefix.strip("/"), run_id, shard)))
     return read_segments(place, prefix=key, run_id=run_id, shard=shard)
+
+
+def open_settled(place: Place, *, prefix: str = "", run_id: str, shard: str) -> SettledRecords:
+    """Open what a journal holds by now, to be read in any order, changing nothing and taking no lock.
+
+    For looking at a run, as `read_settled`. Raises JournalDamaged.
+    """
+    file = _file(place, prefix=prefix, run_id=run_id, shard=shard)
+    if file is not None:
+        return LocalRecords(file, run_id=run_id, shard=shard)
+    assert not isinstance(place, Path)
+    key = "/".join(filter(None, (prefix.strip("/"), run_id, shard)))
+    return SegmentRecords(place, prefix=key, run_id=run_id, shard=shard)
 
 
 def _file(place: Place, *, prefix: str, run_id: str, shard: str) -> Path | None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
 from bench_assets.contracts.answer import ErrorKind, SettledExecution
 from bench_assets.contracts.base import dump_json, first_fault
@@ -23,21 +22,6 @@ class SettledStatus:
     """The error's kind; None for an answer."""
     attempts: int
     """Attempts so far, over all processes that worked on it."""
-
-
-def status_of(record: SettledExecution) -> SettledStatus:
-    """Return a record's status."""
-    if record.error is None:
-        return SettledStatus("answered", None, len(record.attempts))
-    return SettledStatus("error", record.error.kind, len(record.attempts))
-
-
-def record_line(record: SettledExecution) -> bytes:
-    """Return a record's line. Never fails: what JSON cannot hold is replaced."""
-    try:
-        return record.model_dump_json().encode("utf-8") + b"\n"
-    except PydanticSerializationError:  # lone surrogates; the other way costs four times as much
-        return record.to_line()
 
 
 def header_line(*, run_id: str, shard: str) -> bytes:

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,15 +11,8 @@ from typing import Self
 from bench_assets.contracts.answer import SettledExecution
 from bench_assets.errors import StorageFailed
 from bench_assets.execution.group_commit import GroupCommit
-from bench_assets.execution.journal_lines import (
-    SettledStatus,
-    check_header,
-    header_line,
-    is_json,
-    read_record,
-    record_line,
-    status_of,
-)
+from bench_assets.execution.journal_lines import check_header, header_line, is_json, read_record
+from bench_assets.execution.settled_index import SettledIndex
 from bench_assets.execution.shard_lock import ShardLock
 
 logger = logging.getLogger(__name__)
@@ -31,8 +24,7 @@ class LocalJournal:
     def __init__(self, path: Path, *, run_id: str, shard: str) -> None:
         """Lock the shard, read the file, cut off a torn end. Raises ShardBusy, JournalDamaged, StorageFailed."""
         self._path = path
-        self._status: dict[str, SettledStatus] = {}
-        self._place: dict[str, tuple[int, int]] = {}
+        self._index = SettledIndex(self._record)
         self._lock = ShardLock(path.with_suffix(".lock"), shard=f"shard `{shard}` of run `{run_id}`")
         try:
             with _told(path, "opened"):
@@ -48,24 +40,19 @@ class LocalJournal:
             self._lock.release()
             raise
 
-    def settled(self) -> Mapping[str, SettledStatus]:
+    def settled(self) -> SettledIndex:
         """Return what is settled, by execution_id."""
-        return self._status
+        return self._index
 
     def read(self, execution_id: str) -> SettledExecution:
         """Return the last record of an execution. Raises KeyError for one that is not settled."""
-        offset, length = self._place[execution_id]
-        if offset + length > self._durable_end:
-            self.flush()
-        with _told(self._path, "read"):
-            line = os.pread(self._file, length, offset)
-        return read_record(line, where=f"`{self._path}` at byte {offset}")
+        return self._record(self._index.number(execution_id))
 
     def append(self, record: SettledExecution) -> None:
         """Take a record on; returns before it is durable."""
-        line = record_line(record)
+        line = record.to_line()
         self._group.put(line)
-        self._note(record, offset=self._end, length=len(line))
+        self._index.note(record, place=self._end, length=len(line))
         self._end += len(line)
 
     def durable(self) -> int:
@@ -97,9 +84,11 @@ class LocalJournal:
         """Close the journal."""
         self.close()
 
-    def _note(self, record: SettledExecution, *, offset: int, length: int) -> None:
-        self._status[record.execution_id] = status_of(record)
-        self._place[record.execution_id] = (offset, length)
+    def _record(self, number: int) -> SettledExecution:
+        offset, length = self._index.place(number)
+        if offset + length > self._durable_end:
+            self.flush()
+        return _record_at(self._file, offset, length, path=self._path)
 
     def _recover(self, *, run_id: str, shard: str) -> int:
         """Index the file, cut off what a crash left at its end, return the length that is good."""
@@ -108,7 +97,7 @@ class LocalJournal:
             for offset, record, length in _scan(self._path, run_id=run_id, shard=shard):
                 end = offset + length
                 if record is not None:
-                    self._note(record, offset=offset, length=length)
+                    self._index.note(record, place=offset, length=length)
             torn = os.fstat(self._file).st_size - end
         with _told(self._path, "written"):
             if torn:
@@ -144,6 +133,52 @@ class LocalJournal:
                 "intact. Make room (or the folder writable) and materialize the shard again: it goes on from there."
             ) from error
         self._durable_end = end
+
+
+class LocalRecords:
+    """A file's records by execution, without a lock. See `bench_assets.execution.journal.SettledRecords`."""
+
+    def __init__(self, path: Path, *, run_id: str, shard: str) -> None:
+        """Read the file, where there is one. Raises JournalDamaged, StorageFailed."""
+        self._path = path
+        self._index = SettledIndex(self._record)
+        self._file = -1
+        with _told(path, "read"):
+            if not path.exists():
+                return
+            for offset, record, length in _scan(path, run_id=run_id, shard=shard):
+                if record is not None:
+                    self._index.note(record, place=offset, length=length)
+            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def settled(self) -> SettledIndex:
+        """Return what is settled, by execution_id."""
+        return self._index
+
+    def read(self, execution_id: str) -> SettledExecution:
+        """Return the last record of an execution. Raises KeyError for one that is not settled."""
+        return self._record(self._index.number(execution_id))
+
+    def __enter__(self) -> Self:
+        """Return the records."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _record(self, number: int) -> SettledExecution:
+        return _record_at(self._file, *self._index.place(number), path=self._path)
+
+
+def _record_at(file: int, offset: int, length: int, *, path: Path) -> SettledExecution:
+    with _told(path, "read"):
+        line = os.pread(file, length, offset)
+    return read_record(line, where=f"`{path}` at byte {offset}")
 
 
 def read_file(path: Path, *, run_id: str, shard: str) -> Iterator[SettledExecution]:

@@ -2,27 +2,23 @@
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
 from bench_assets.contracts.answer import SettledExecution
 from bench_assets.errors import JournalDamaged, ObjectMissing, ShardBusy, StorageFailed
 from bench_assets.execution.group_commit import GroupCommit
-from bench_assets.execution.journal_lines import (
-    SettledStatus,
-    check_header,
-    header_line,
-    read_record,
-    record_line,
-    status_of,
-)
+from bench_assets.execution.journal_lines import check_header, header_line, read_record
 from bench_assets.execution.lease import Lease
+from bench_assets.execution.settled_index import SettledIndex
 
 SECONDS = 2.0
 """A record waits at most so long for its segment to fill up."""
 TRIES = 5
 """Writes of one segment, with pauses of 0.5, 1, 2 and 4 seconds between them; the client repeats on its own besides."""
+OFFSET_BITS = 40
+"""A record's place is its segment's number shifted by so many bits, plus its offset there."""
 _SEGMENT = re.compile(r"/(\d{8})\.jsonl$")
 
 
@@ -45,7 +41,49 @@ class ObjectStore(Protocol):
         """Remove the object; nothing happens when there is none."""
 
 
-class ObjectJournal:
+class SegmentRecords:
+    """The records of a shard's segments by execution. See `bench_assets.execution.journal.SettledRecords`."""
+
+    def __init__(self, store: ObjectStore, *, prefix: str, run_id: str, shard: str) -> None:
+        """Read all segments. Raises JournalDamaged, StorageFailed."""
+        self._store = store
+        self._prefix = prefix
+        self._index = SettledIndex(self._record)
+        self._last = 0
+        self._segment = (0, b"")
+        for number, data in _segments(store, prefix):
+            self._last = number
+            for offset, record, length in _scan(data, run_id=run_id, shard=shard, where=_key(prefix, number)):
+                self._index.note(record, place=number << OFFSET_BITS | offset, length=length)
+
+    def settled(self) -> SettledIndex:
+        """Return what is settled, by execution_id."""
+        return self._index
+
+    def read(self, execution_id: str) -> SettledExecution:
+        """Return the last record of an execution. Raises KeyError for one that is not settled."""
+        return self._record(self._index.number(execution_id))
+
+    def __enter__(self) -> Self:
+        """Return the records."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Forget the segment that was read last."""
+        self._segment = (0, b"")
+
+    def _record(self, number: int) -> SettledExecution:
+        place, length = self._index.place(number)
+        segment, offset = place >> OFFSET_BITS, place & ((1 << OFFSET_BITS) - 1)
+        if self._segment[0] != segment:  # neighbours are read one after the other
+            self._segment = (segment, self._store.read(_key(self._prefix, segment)))
+        where = f"`{_key(self._prefix, segment)}` at byte {offset}"
+        return read_record(self._segment[1][offset : offset + length], where=where)
+
+
+class ObjectJournal(SegmentRecords):
     """Appends segments to a store. See `bench_assets.execution.journal.Journal`.
 
     Two processes never interleave: a lease keeps the second one out, and should the lease fail (a long pause of the
@@ -54,50 +92,22 @@ class ObjectJournal:
 
     def __init__(self, store: ObjectStore, *, prefix: str, run_id: str, shard: str, flush_every: int) -> None:
         """Take the lease, read all segments. Raises ShardBusy, JournalDamaged, StorageFailed."""
-        self._store = store
-        self._prefix = prefix
         self._header = header_line(run_id=run_id, shard=shard)
-        self._status: dict[str, SettledStatus] = {}
-        self._place: dict[str, tuple[int, int, int]] = {}
-        self._segment = (0, b"")
-        self._unplaced: list[str] = []
+        self._unplaced: list[int] = []
         self._closed = False
         self._lease = Lease(store, key=f"{prefix}/lease.json", shard=f"shard `{shard}` of run `{run_id}`")
         try:
-            self._last = 0
-            for number, data in _segments(store, prefix):
-                self._last = number
-                for offset, record, length in _scan(data, run_id=run_id, shard=shard, where=_key(prefix, number)):
-                    self._status[record.execution_id] = status_of(record)
-                    self._place[record.execution_id] = (number, offset, length)
+            super().__init__(store, prefix=prefix, run_id=run_id, shard=shard)
             self._group = GroupCommit(self._commit, rows=flush_every, seconds=SECONDS, name=f"journal-{shard}")
         except BaseException:
             self._lease.release()
             raise
 
-    def settled(self) -> Mapping[str, SettledStatus]:
-        """Return what is settled, by execution_id."""
-        return self._status
-
-    def read(self, execution_id: str) -> SettledExecution:
-        """Return the last record of an execution. Raises KeyError for one that is not settled."""
-        if execution_id in self._unplaced:
-            self.flush()
-        number, offset, length = self._place[execution_id]
-        if self._segment[0] != number:  # neighbours are read one after the other
-            self._segment = (number, self._store.read(_key(self._prefix, number)))
-        where = f"`{_key(self._prefix, number)}` at byte {offset}"
-        return read_record(self._segment[1][offset : offset + length], where=where)
-
     def append(self, record: SettledExecution) -> None:
         """Take a record on; returns before it is durable."""
-        self._unplaced.append(record.execution_id)
-        try:
-            self._group.put(record_line(record))
-        except BaseException:
-            self._unplaced.pop()
-            raise
-        self._status[record.execution_id] = status_of(record)
+        line = record.to_line()
+        self._unplaced.append(self._index.note(record, place=0, length=len(line)))
+        self._group.put(line)
 
     def durable(self) -> int:
         """Return how many of the appended records are durable."""
@@ -132,11 +142,16 @@ class ObjectJournal:
         data = b"".join((self._header, *lines))
         self._create(_key(self._prefix, number), data)
         self._last = number
-        offset = len(self._header)
-        for execution_id, line in zip(self._unplaced[: len(lines)], lines, strict=True):
-            self._place[execution_id] = (number, offset, len(line))
-            offset += len(line)
+        place = number << OFFSET_BITS | len(self._header)
+        for execution, line in zip(self._unplaced[: len(lines)], lines, strict=True):
+            self._index.move(execution, place=place)
+            place += len(line)
         del self._unplaced[: len(lines)]
+
+    def _record(self, number: int) -> SettledExecution:
+        if number in self._unplaced:
+            self.flush()
+        return super()._record(number)
 
     def _create(self, key: str, data: bytes) -> None:
         for attempt in range(TRIES):
