@@ -1,8 +1,9 @@
 """Step 3: the answers."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,7 +17,7 @@ from bench_assets.execution.engine import AgentIdentity, Engine, Progress
 from bench_assets.execution.journal import Journal, open_journal
 from bench_assets.execution.launch import WorkerLaunch, agent_variables
 from bench_assets.planning.only import Only
-from bench_assets.planning.questions import PlannedExecution, planned_executions
+from bench_assets.planning.questions import Layout, PlannedExecution, shard_size
 from bench_assets.planning.variables import digests, expand, seen
 from bench_assets.stages.checkpoints import answer_record, checkpoint_place, note_status, settled_answers
 from bench_assets.stages.environment import open_environment
@@ -58,13 +59,14 @@ class AnswerStage:
         self._workspace = workspace
         self._plan = plan
         self._benchmark = benchmark
+        self._layout = Layout(plan, benchmark)
         self._env_overrides = env_overrides or {}
         self._only = only
         self._log_ipc = log_ipc
         self._earlier = EarlierRun(workspace, plan.reuse_from) if plan.reuse_from else None
         self._engine: Engine | None = None
         self._journal: Journal | None = None
-        self._advance_from = 0
+        self._passed_over = 0
 
     @property
     def logs(self) -> Path:
@@ -90,20 +92,30 @@ class AnswerStage:
         Raises WorkerFailed when no worker becomes ready, ShardBusy while another process works on the shard, and
         Interrupted after a signal; what was answered by then is kept and not asked again.
         """
-        planned = list(planned_executions(self._plan, self._benchmark, shard=shard))
         journal = self._journal = self._open_journal(shard)
         try:
             if self._earlier is not None:
-                take_over(self._earlier, journal, planned, shard=shard)
-            open_ones = [self._open(item, journal) for item in planned if self._is_open(item, journal)]
-            counts.planned, counts.asked = len(planned), len(open_ones)
-            counts.reused = sum(status.kind == "answered" for status in journal.settled().values())
-            if open_ones:
-                self._ask(open_ones, journal, shard, counts)
-            yield from self._records(planned, journal, counts)
+                take_over(self._earlier, journal, self._layout, shard=shard)
+            counts.planned = shard_size(self._plan, shard=shard)
+            counts.reused = journal.settled().answered
+            open_ones = self._open_ones(journal, shard, counts)
+            first = next(open_ones, None)
+            if first is not None:
+                self._ask(chain([first], open_ones), journal, shard, counts)
+            yield from self._records(journal, shard, counts)
         finally:
             self._journal = None
             journal.close()
+
+    def _open_ones(self, journal: Journal, shard: str, counts: ShardCounts) -> Iterator[OpenExecution]:
+        """Yield what is to be asked, as the engine comes to it: a shard's questions are never held."""
+        self._passed_over = 0
+        for item in self._layout.shard(shard):
+            if self._is_open(item, journal):
+                counts.asked += 1
+                yield self._open(item, journal)
+            else:
+                self._passed_over += 1
 
     def _is_open(self, item: PlannedExecution, journal: Journal) -> bool:
         status = journal.settled().get(item.execution_id)
@@ -135,12 +147,11 @@ class AnswerStage:
             flush_every=self._plan.policy.checkpoint_flush_every,
         )
 
-    def _ask(self, open_ones: list[OpenExecution], journal: Journal, shard: str, counts: ShardCounts) -> None:
+    def _ask(self, open_ones: Iterable[OpenExecution], journal: Journal, shard: str, counts: ShardCounts) -> None:
         reporter = self._workspace.reporter
         engine = self._engine or self._start()
         title = f"asking {self._plan.candidate} on {self._plan.benchmark}, shard {shard}"
         reporter.start(title, total=counts.planned)
-        self._advance_from = counts.planned - counts.asked
         try:
             with stop_on_signal(engine.stop):
                 engine.run(open_ones, journal=journal, shard=shard)
@@ -197,12 +208,10 @@ class AnswerStage:
 
     def _on_progress(self, progress: Progress) -> None:
         note = f"{progress.errors} errors" if progress.errors else ""
-        self._workspace.reporter.advance(self._advance_from + progress.settled, note=note)
+        self._workspace.reporter.advance(self._passed_over + progress.settled, note=note)
 
-    def _records(
-        self, planned: list[PlannedExecution], journal: Journal, counts: ShardCounts
-    ) -> Iterator[AnswerRecord]:
-        for item in planned:
+    def _records(self, journal: Journal, shard: str, counts: ShardCounts) -> Iterator[AnswerRecord]:
+        for item in self._layout.shard(shard):
             if item.execution_id not in journal.settled():
                 counts.missing += 1
                 continue

@@ -9,9 +9,9 @@ from bench_assets.contracts.answer import AnswerRecord, SettledExecution
 from bench_assets.contracts.base import dump_json
 from bench_assets.contracts.plan import Plan, RunStatus
 from bench_assets.errors import ObjectMissing
-from bench_assets.execution.journal import read_settled
+from bench_assets.execution.journal import open_settled
 from bench_assets.planning.plan import timestamp
-from bench_assets.planning.questions import PlannedExecution, planned_executions
+from bench_assets.planning.questions import Layout, PlannedExecution
 from bench_assets.stages.workspace import Workspace
 from bench_assets.storage.objects import ObjectStore
 
@@ -58,12 +58,12 @@ def progress_of(workspace: Workspace, plan: Plan) -> RunProgress:
     except ObjectMissing:
         noted = "checkpoint"
     place, prefix = checkpoint_place(workspace, plan)
-    settled: dict[str, bool] = {}
+    settled = answered = 0
     for shard in shard_names(plan):
-        for record in read_settled(place, prefix=prefix, run_id=plan.run_id, shard=shard):
-            settled[record.execution_id] = record.error is None
-    answered = sum(settled.values())
-    return RunProgress(noted, plan.selection.executions, answered, len(settled) - answered)
+        with open_settled(place, prefix=prefix, run_id=plan.run_id, shard=shard) as records:
+            settled += len(records.settled())
+            answered += records.settled().answered
+    return RunProgress(noted, plan.selection.executions, answered, settled - answered)
 
 
 def known_runs(workspace: Workspace) -> list[str]:
@@ -74,16 +74,17 @@ def known_runs(workspace: Workspace) -> list[str]:
 def settled_answers(workspace: Workspace, plan: Plan, benchmark: Benchmark) -> Iterator[AnswerRecord]:
     """Yield what a run's journal holds by now, in the plan's order, shard by shard."""
     place, prefix = checkpoint_place(workspace, plan)
+    layout = Layout(plan, benchmark)
     for shard in shard_names(plan):
-        records = read_settled(place, prefix=prefix, run_id=plan.run_id, shard=shard)
-        last = {record.execution_id: record for record in records}
-        for item in planned_executions(plan, benchmark, shard=shard):
-            if item.execution_id in last:
-                yield answer_record(plan, item, last[item.execution_id])
+        with open_settled(place, prefix=prefix, run_id=plan.run_id, shard=shard) as records:
+            for item in layout.shard(shard):
+                if item.execution_id in records.settled():
+                    yield answer_record(plan, item, records.read(item.execution_id))
 
 
 def answer_record(plan: Plan, item: PlannedExecution, settled: SettledExecution) -> AnswerRecord:
     """Join a settled execution with its question and golden."""
-    return AnswerRecord(
+    # Both were checked when they were read, so nothing is checked again here.
+    return AnswerRecord.model_construct(
         **dict(settled), run_id=plan.run_id, question=item.question.question, golden=item.question.golden
     )

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from bench_assets.catalog.benchmarks import Benchmark
 from bench_assets.contracts.answer import SettledExecution
@@ -12,56 +13,105 @@ from bench_assets.contracts.benchmark import Question
 from bench_assets.contracts.plan import Plan
 from bench_assets.errors import InvalidPlan, ObjectMissing
 from bench_assets.execution.journal import Journal, read_settled
-from bench_assets.planning.questions import PlannedExecution, planned_executions
+from bench_assets.planning.questions import Layout
 from bench_assets.stages.checkpoints import checkpoint_place, shard_names
 from bench_assets.stages.workspace import Workspace
+from bench_assets.text_numbers import TextNumbers
+
+HALF = 8
+"""Bytes of each of a question's two digests."""
+
+
+class Wanted:
+    """Executions that are looked for, and which of them were found: about 30 bytes each."""
+
+    def __init__(self) -> None:
+        self._numbers = TextNumbers()
+        self._found = bytearray()
+        self.left = 0
+        """How many were not found."""
+
+    def add(self, execution_id: str) -> None:
+        """Want an execution."""
+        if self._numbers.add(execution_id)[1]:
+            self._found.append(False)
+            self.left += 1
+
+    def number(self, execution_id: str) -> int | None:
+        """Return the number of an execution that is wanted and was not found; None for any other."""
+        number = self._numbers.find(execution_id)
+        return None if number is None or self._found[number] else number
+
+    def find(self, number: int) -> None:
+        """Note that an execution was found."""
+        self._found[number] = True
+        self.left -= 1
+
+    def is_found(self, execution_id: str) -> bool:
+        """Return whether an execution was wanted and found."""
+        number = self._numbers.find(execution_id)
+        return number is not None and bool(self._found[number])
+
+    def __len__(self) -> int:
+        """Return how many were wanted."""
+        return len(self._numbers)
 
 
 class EarlierRun:
-    """The run before: its population, and the answers in its journal."""
+    """The run before: its population, and the answers in its journal. Holds about 40 bytes a question."""
 
     def __init__(self, workspace: Workspace, run_id: str) -> None:
         """Raises InvalidPlan when nothing is known of the run."""
         self._workspace = workspace
         self._plan = read_plan(workspace, run_id)
-        self._population = dict(read_population(workspace, run_id))
+        self._questions = TextNumbers()
+        self._digests = bytearray()
+        for identity, digests_before in read_population(workspace, run_id):
+            if self._questions.add(identity)[1]:
+                self._digests += bytes.fromhex("".join(digests_before))
 
-    def answers(self, wanted: set[str], *, first: str) -> Iterator[SettledExecution]:
-        """Yield the answered executions among `wanted`, looking into shard `first` before the others.
+    def answers(self, wanted: Wanted, *, first: str) -> Iterator[SettledExecution]:
+        """Yield the answered executions among those that are `wanted` and not found, and note them as found.
 
-        Questions keep their shard unless rows were added or removed before them.
+        Looks into shard `first` before the others: questions keep their shard unless rows were added or removed before
+        them.
         """
-        left = set(wanted)
-        place, prefix = checkpoint_place(self._workspace, self._plan)
         shards = sorted(shard_names(self._plan), key=lambda shard: shard != first)
         for shard in shards:
-            if not left:
+            if not wanted.left:
                 return
-            last = {
-                record.execution_id: record
-                for record in read_settled(place, prefix=prefix, run_id=self._plan.run_id, shard=shard)
-                if record.execution_id in left
-            }
-            for record in last.values():
-                if record.error is None:
-                    left.discard(record.execution_id)
+            last = array("I", bytes(4 * len(wanted)))  # by wanted number: the last line of its journal
+            for line, record in enumerate(self._settled(shard), start=1):
+                if (number := wanted.number(record.execution_id)) is not None:
+                    last[number] = line
+            for line, record in enumerate(self._settled(shard), start=1):
+                number = wanted.number(record.execution_id)
+                if number is not None and last[number] == line and record.error is None:
+                    wanted.find(number)
                     yield record.model_copy(update={"reused_from": record.reused_from or self._plan.run_id})
 
     def change(self, question: Question) -> str:
         """Return what became of a question since: `new`, `question changed`, `golden changed` or `same`."""
-        before = self._population.get(question.id)
-        if before is None:
+        number = self._questions.find(question.id)
+        if number is None:
             return "new"
-        asked, golden = digests(question)
-        if before[0] != asked:
+        before = self._digests[2 * HALF * number : 2 * HALF * (number + 1)]
+        asked, golden = map(bytes.fromhex, digests(question))
+        if before[:HALF] != asked:
             return "question changed"
-        return "same" if before[1] == golden else "golden changed"
+        return "same" if before[HALF:] == golden else "golden changed"
+
+    def _settled(self, shard: str) -> Iterator[SettledExecution]:
+        place, prefix = checkpoint_place(self._workspace, self._plan)
+        return read_settled(place, prefix=prefix, run_id=self._plan.run_id, shard=shard)
 
 
-def take_over(earlier: EarlierRun, journal: Journal, planned: Iterable[PlannedExecution], *, shard: str) -> None:
-    """Put the earlier run's answers to planned executions into the journal, where they are not settled yet."""
-    settled = journal.settled()
-    wanted = {item.execution_id for item in planned if item.execution_id not in settled}
+def take_over(earlier: EarlierRun, journal: Journal, layout: Layout, *, shard: str) -> None:
+    """Put the earlier run's answers to a shard's executions into its journal, where they are not settled yet."""
+    wanted = Wanted()
+    for item in layout.shard(shard):
+        if item.execution_id not in journal.settled():
+            wanted.add(item.execution_id)
     for record in earlier.answers(wanted, first=shard):
         journal.append(record)
     journal.flush()
@@ -71,14 +121,17 @@ def preview(workspace: Workspace, plan: Plan, benchmark: Benchmark) -> str:
     """Return what a plan takes over from its earlier run and what it will ask, in one line of counts."""
     assert plan.reuse_from is not None
     earlier = EarlierRun(workspace, plan.reuse_from)
+    layout = Layout(plan, benchmark)
     counts: Counter[str] = Counter()
     for shard in shard_names(plan):
-        planned = list(planned_executions(plan, benchmark, shard=shard))
-        wanted = {item.execution_id for item in planned}
-        found = {record.execution_id for record in earlier.answers(wanted, first=shard)}
-        for item in planned:
+        wanted = Wanted()
+        for item in layout.shard(shard):
+            wanted.add(item.execution_id)
+        for _ in earlier.answers(wanted, first=shard):
+            pass
+        for item in layout.shard(shard):
             change = earlier.change(item.question)
-            if item.execution_id in found:
+            if wanted.is_found(item.execution_id):
                 counts["reused" if change == "same" else change] += 1
             else:
                 counts[change if change in ("new", "question changed") else "asked again"] += 1
@@ -93,12 +146,7 @@ def keep_plan(workspace: Workspace, plan: Plan, benchmark: Benchmark) -> bool:
     """Keep a plan and its population beside its journal. Returns False when its run_id was taken before."""
     if not workspace.store.create(f"checkpoints/{plan.run_id}/plan.json", dump_json(plan.to_json())):
         return False
-    lines = (
-        dump_json([item.question.id, *digests(item.question)]) + b"\n"
-        for shard in shard_names(plan)
-        for item in planned_executions(plan, benchmark, shard=shard)
-        if item.repetition == 1
-    )
+    lines = (dump_json([question.id, *digests(question)]) + b"\n" for question in Layout(plan, benchmark).questions())
     workspace.store.write(f"checkpoints/{plan.run_id}/population.jsonl", lines)
     return True
 
