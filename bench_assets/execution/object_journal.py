@@ -1,7 +1,9 @@
 """A journal in an object store: numbered segments, each whole or absent."""
 
 import re
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
@@ -19,6 +21,8 @@ TRIES = 5
 """Writes of one segment, with pauses of 0.5, 1, 2 and 4 seconds between them; the client repeats on its own besides."""
 OFFSET_BITS = 40
 """A record's place is its segment's number shifted by so many bits, plus its offset there."""
+RECENT = 8 << 20
+"""Bytes of segments that are kept in memory, so that a record costs no request: those written or read last."""
 _SEGMENT = re.compile(r"/(\d{8})\.jsonl$")
 
 
@@ -41,6 +45,36 @@ class ObjectStore(Protocol):
         """Remove the object; nothing happens when there is none."""
 
 
+class _Recent:
+    """The segments written or read last. Safe for threads: the journal's own writes them, the shard's reads."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def get(self, number: int) -> bytes | None:
+        """Return a segment; None when it is not kept."""
+        with self._lock:
+            if number in self._kept:
+                self._kept.move_to_end(number)
+            return self._kept.get(number)
+
+    def keep(self, number: int, data: bytes) -> None:
+        """Keep a segment, and forget others that were not used for longest."""
+        with self._lock:
+            self._size += len(data) - len(self._kept.pop(number, b""))
+            self._kept[number] = data
+            while self._size > RECENT and len(self._kept) > 1:
+                self._size -= len(self._kept.popitem(last=False)[1])
+
+    def forget(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._kept.clear()
+            self._size = 0
+
+
 class SegmentRecords:
     """The records of a shard's segments by execution. See `bench_assets.execution.journal.SettledRecords`."""
 
@@ -50,11 +84,12 @@ class SegmentRecords:
         self._prefix = prefix
         self._index = SettledIndex(self._record)
         self._last = 0
-        self._segment = (0, b"")
+        self._recent = _Recent()
         for number, data in _segments(store, prefix):
             self._last = number
             for offset, record, length in _scan(data, run_id=run_id, shard=shard, where=_key(prefix, number)):
                 self._index.note(record, place=number << OFFSET_BITS | offset, length=length)
+            self._recent.keep(number, data)
 
     def settled(self) -> SettledIndex:
         """Return what is settled, by execution_id."""
@@ -71,16 +106,18 @@ class SegmentRecords:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Forget the segment that was read last."""
-        self._segment = (0, b"")
+        """Forget the segments that were read last."""
+        self._recent.forget()
 
     def _record(self, number: int) -> SettledExecution:
         place, length = self._index.place(number)
         segment, offset = place >> OFFSET_BITS, place & ((1 << OFFSET_BITS) - 1)
-        if self._segment[0] != segment:  # neighbours are read one after the other
-            self._segment = (segment, self._store.read(_key(self._prefix, segment)))
+        data = self._recent.get(segment)
+        if data is None:
+            data = self._store.read(_key(self._prefix, segment))
+            self._recent.keep(segment, data)
         where = f"`{_key(self._prefix, segment)}` at byte {offset}"
-        return read_record(self._segment[1][offset : offset + length], where=where)
+        return read_record(data[offset : offset + length], where=where)
 
 
 class ObjectJournal(SegmentRecords):
@@ -141,6 +178,7 @@ class ObjectJournal(SegmentRecords):
         number = self._last + 1
         data = b"".join((self._header, *lines))
         self._create(_key(self._prefix, number), data)
+        self._recent.keep(number, data)
         self._last = number
         place = number << OFFSET_BITS | len(self._header)
         for execution, line in zip(self._unplaced[: len(lines)], lines, strict=True):

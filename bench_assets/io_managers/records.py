@@ -12,7 +12,6 @@ from bench_assets.contracts.base import Record
 from bench_assets.errors import ObjectMissing
 from bench_assets.io_managers.layout import MANY, object_key, one_record
 from bench_assets.resources.failures import as_failures
-from bench_assets.stages.records import RecordFile
 from bench_assets.stages.workspace import Workspace
 from bench_assets.storage.objects import ObjectStore
 
@@ -83,17 +82,18 @@ class RecordIOManager(dg.IOManager):
 
         Unless the input's metadata has `allow_missing_partitions`: then it is left out.
         """
-        load = self._many if context.asset_key.path[-1] in MANY else self._one
-        partitions = sorted(str(key) for key in context.asset_partition_keys)
-        if (context.definition_metadata or {}).get(MAY_BE_MISSING):
-            partitions = [key for key in partitions if self._store.exists(object_key(context.asset_key, key))]
-        return {partition: load(context.asset_key, partition) for partition in partitions}
-
-    def _many(self, asset_key: dg.AssetKey, partition: str) -> RecordFile[Any]:
-        key = object_key(asset_key, partition)
-        if not self._store.exists(key):
-            raise missing(asset_key, partition, self._store.url(key))
-        return MANY[asset_key.path[-1]](self._store, key)
+        name = context.asset_key.path[-1]
+        keys = {str(key): object_key(context.asset_key, str(key)) for key in sorted(context.asset_partition_keys)}
+        tolerant = bool((context.definition_metadata or {}).get(MAY_BE_MISSING))
+        if tolerant or name in MANY:
+            there = _those_there(self._store, list(keys.values()))
+            for partition in [partition for partition, key in keys.items() if key not in there]:
+                if not tolerant:
+                    raise missing(context.asset_key, partition, self._store.url(keys[partition]))
+                del keys[partition]
+        if name in MANY:
+            return {partition: MANY[name](self._store, key) for partition, key in keys.items()}
+        return {partition: self._one(context.asset_key, partition) for partition in keys}
 
     def _one(self, asset_key: dg.AssetKey, partition: str) -> Record:
         key = object_key(asset_key, partition)
@@ -102,6 +102,14 @@ class RecordIOManager(dg.IOManager):
         except ObjectMissing as error:
             raise missing(asset_key, partition, self._store.url(key)) from error
         return one_record(asset_key.path[-1]).from_json(json.loads(raw), source=self._store.url(key))
+
+
+def _those_there(store: ObjectStore, keys: list[str]) -> set[str]:
+    """Return those of the keys that have an object: one listing a folder, as a request each adds up on S3."""
+    if len(keys) == 1:
+        return {key for key in keys if store.exists(key)}
+    folders = {key.rpartition("/")[0] for key in keys}
+    return {key for folder in folders for key in store.list(f"{folder}/")} & set(keys)
 
 
 def missing(asset_key: dg.AssetKey, partition: str, url: str) -> dg.Failure:
