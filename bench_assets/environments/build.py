@@ -8,8 +8,10 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from uv import find_uv_bin
@@ -25,6 +27,9 @@ from bench_assets.errors import EnvironmentFailed
 from bench_assets.redaction import Redactor, redact_url
 
 BUILD_LIMIT = "build_timeout_sec"
+
+Aside = TypeVar("Aside")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,17 +103,15 @@ def build(wanted: Build, *, lock: Lock | None = None, refresh: bool = False) -> 
             )
         return result
 
+    def make_venv() -> None:
+        interpreter = f"--python={wanted.resolved.interpreter.path}"
+        uv("venv", "--quiet", "--no-project", interpreter, str(wanted.folder / "venv"), doing="making it")
+
+    def why_not() -> str | None:
+        return why_not_running(wanted.python, version=wanted.resolved.interpreter.version, variables=variables)
+
     try:
-        venv = wanted.folder / "venv"
-        uv(
-            "venv",
-            "--quiet",
-            "--no-project",
-            f"--python={wanted.resolved.interpreter.path}",
-            str(venv),
-            doing="making it",
-        )
-        places = _copy_sources(wanted, copies=copies)
+        places = _meanwhile(lambda: _copy_sources(wanted, copies=copies), make_venv)[0]
         lines = _lines(wanted.resolved, places=places) if lock is None else _locked_lines(lock, wanted.resolved, copies)
         options = [*(["--no-deps"] if lock is not None else []), *(["--refresh"] if refresh else [])]
         # Requirements go by standard input: arguments are public on a machine, and a URL may hold a password.
@@ -122,10 +125,9 @@ def build(wanted: Build, *, lock: Lock | None = None, refresh: bool = False) -> 
             stdin="\n".join(lines),
             doing="installing",
         )
-        frozen = freeze(wanted.python, variables=variables)
+        reason, frozen = _meanwhile(why_not, lambda: freeze(wanted.python, variables=variables))
     finally:
         copies.remove()
-    reason = why_not_running(wanted.python, version=wanted.resolved.interpreter.version, variables=variables)
     if reason is not None:
         raise EnvironmentFailed(f"The environment of `{wanted.resolved.request.candidate}` was built, but {reason}")
     if (linked := re.search(r"^-e (.*)$", frozen, re.MULTILINE)) is not None:
@@ -134,6 +136,14 @@ def build(wanted: Build, *, lock: Lock | None = None, refresh: bool = False) -> 
             f"uv linked `{copies.shown(linked[1])}` into the environment instead of installing it. Install a newer uv."
         )
     return copies.lock_of(frozen)
+
+
+def _meanwhile(aside: Callable[[], Aside], work: Callable[[], Result]) -> tuple[Aside, Result]:
+    """Return what both give, done at once: a build mostly waits for other programs. `work` stays in this thread."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        other = pool.submit(aside)
+        done = work()
+        return other.result(), done
 
 
 def _copy_sources(wanted: Build, *, copies: SourceCopies) -> dict[Path, Path]:
