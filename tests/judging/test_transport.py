@@ -243,3 +243,17 @@ def test_an_endpoint_that_misbehaves_at_random_costs_no_verdict_and_no_call_too_
     assert [one.reason for one in found] == [f"number {n}" for n in range(240)]
     assert [one.calls for one in found] == [asked[n] for n in range(240)] == [1 + n % 2 for n in range(240)]
     assert len(kept) == 240
+
+
+@pytest.mark.parametrize("votes", [1, 3])
+def test_what_nobody_waits_for_any_more_is_not_asked(votes):
+    with (
+        OpenAIEndpoint(answer=lambda _: verdict("correct", delay=0.05)) as endpoint,
+        open_scorer(llm_judge(endpoint, concurrency=2, votes=votes), verdicts=MemoryVerdicts()) as scorer,
+    ):
+        for _ in scorer.score(item(f"a{n}") for n in range(30)):
+            break
+        asked = len(endpoint.requests)
+        again = list(scorer.score([item("another")]))
+    assert again[0][1].label == "correct"
+    assert len(endpoint.requests) <= asked + 3 * votes
