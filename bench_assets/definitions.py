@@ -44,7 +44,7 @@ def build_definitions(
             "workspace": workspace or workspace_resource,
             "records": records_io_manager,
         },
-        sensors=sensors(benchmarks, deployment),
+        sensors=sensors(benchmarks, assets, deployment),
         executor=dg.in_process_executor,
     )
 

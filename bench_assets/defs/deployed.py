@@ -23,12 +23,14 @@ def deployed(assets: Sequence[dg.AssetsDefinition], deployment: Deployment) -> l
     return [asset.with_attributes(backfill_policy=policy) if _has_shards(asset) else asset for asset in assets]
 
 
-def sensors(benchmarks: Sequence[Benchmark], deployment: Deployment) -> list[dg.SensorDefinition]:
+def sensors(
+    benchmarks: Sequence[Benchmark], assets: Sequence[dg.AssetsDefinition], deployment: Deployment
+) -> list[dg.SensorDefinition]:
     """Return what starts runs, and tells of them, without a person."""
     return [
         new_git_tags_sensor(benchmarks, deployment=deployment),
         *carry_on_sensors(benchmarks, deployment=deployment),
-        *notification_sensors(deployment.notify),
+        *notification_sensors(assets, deployment=deployment),
     ]
 
 

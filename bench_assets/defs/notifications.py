@@ -1,10 +1,11 @@
 """Sensors that tell a channel of the team's what came of a run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from bench_assets.contracts.deployment import Deployment
 from bench_assets.contracts.notification import Event, Notify
 from bench_assets.defs.comparison import GATE
 from bench_assets.errors import BenchError
@@ -17,29 +18,49 @@ VERDICTS: dict[str, Event] = {"GO": "GO", "NO-GO": "NO-GO", "INCONCLUSIVE": "INC
 """How a line of the gate's check begins."""
 
 
-def notification_sensors(notify: Notify | None) -> list[dg.SensorDefinition]:
+def notification_sensors(assets: Sequence[dg.AssetsDefinition], *, deployment: Deployment) -> list[dg.SensorDefinition]:
     """Return a sensor for runs that end well and one for those that do not; none without `notify`."""
-    if notify is None:
+    if deployment.notify is None:
         return []
+    ours = frozenset(key for asset in assets for key in asset.keys)
     endings = {"notify_success": dg.DagsterRunStatus.SUCCESS, "notify_failure": dg.DagsterRunStatus.FAILURE}
-    return [_sensor(name, status, notify) for name, status in endings.items()]
+    return [
+        _sensor(name, status, deployment.notify, ours=ours, interval_sec=deployment.automation_interval_sec)
+        for name, status in endings.items()
+    ]
 
 
-def _sensor(name: str, status: dg.DagsterRunStatus, notify: Notify) -> dg.SensorDefinition:
+def _sensor(
+    name: str, status: dg.DagsterRunStatus, notify: Notify, *, ours: frozenset[dg.AssetKey], interval_sec: int
+) -> dg.SensorDefinition:
     @dg.run_status_sensor(
         run_status=status,
         name=name,
+        minimum_interval_seconds=interval_sec,
         default_status=dg.DefaultSensorStatus.RUNNING,
+        # A run of `bench-assets run` or `dagster asset materialize` belongs to no code location in Dagster's eyes.
+        monitor_all_code_locations=True,
         description="Posts the gate's verdicts, or a failure, to the webhook of the deployment's `notify`.",
     )
     def told(context: dg.RunStatusSensorContext, workspace: dg.ResourceParam[Workspace]) -> None:
-        for message in messages(context.instance, context.dagster_run, failed=status == dg.DagsterRunStatus.FAILURE):
+        run = context.dagster_run
+        if not ours & _assets_of(context.instance, run):
+            return
+        for message in messages(context.instance, run, failed=status == dg.DagsterRunStatus.FAILURE):
             if message.event not in notify.events:
                 continue
             if (fault := _posted(message, notify, workspace)) is not None:
                 context.log.error(fault)
 
     return told
+
+
+def _assets_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Set[dg.AssetKey]:
+    """Return what a run was to make; a job's run that makes all of the job's assets does not name them."""
+    if run.asset_selection:
+        return run.asset_selection
+    planned = instance.get_records_for_run(run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED)
+    return {key for record in planned.records if (key := record.asset_key) is not None}
 
 
 def _posted(message: "Message", notify: Notify, workspace: Workspace) -> str | None:

@@ -9,7 +9,9 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
@@ -20,9 +22,29 @@ STEP_SEC = 100
 """How long anything may take that a test waits for."""
 
 
+LAUNCH = """
+mutation($params: ExecutionParams!) { launchPipelineExecution(executionParams: $params) {
+  __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }
+"""
+
+
+@dataclass(frozen=True)
+class DagsterDev:
+    """A running `dagster dev`."""
+
+    log: Path
+    """What its processes say."""
+    url: str
+    """Of its web server."""
+
+    def launch(self, *names: str, benchmark: str = "quiz/1.0", **tags: str) -> str:
+        """Launch a run of some assets as the UI does; a tag's `__` stands for `/`. Returns its id."""
+        return launch(self.url, *names, benchmark=benchmark, **tags)
+
+
 @contextmanager
-def dagster_dev(project: UserProject) -> Iterator[Path]:
-    """Run `dagster dev` in a project until the block ends. Yields the log's file."""
+def dagster_dev(project: UserProject) -> Iterator[DagsterDev]:
+    """Run `dagster dev` in a project until the block ends."""
     log = project.folder / "dagster-dev.log"
     (port,) = free_ports(1)
     command = [str(Path(sys.executable).parent / "dagster"), "dev", "-m", "bench_assets.definitions"]
@@ -39,7 +61,7 @@ def dagster_dev(project: UserProject) -> Iterator[Path]:
     try:
         wait_for(lambda: _answers(port) or process.poll() is not None, what="the web server", log=log)
         assert process.poll() is None, log.read_text(encoding="utf-8")[-4000:]
-        yield log
+        yield DagsterDev(log, f"http://127.0.0.1:{port}")
     finally:
         process.send_signal(signal.SIGINT)
         try:
@@ -85,6 +107,33 @@ def ticks(instance: dg.DagsterInstance, sensor: str) -> list[dict[str, object]]:
         for tick in instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=50)
         if tick.is_completed
     ]
+
+
+def launch(url: str, *names: str, benchmark: str = "quiz/1.0", **tags: str) -> str:
+    """Launch a run of some assets of a benchmark as the UI does; a tag's `__` stands for `/`. Returns its id."""
+    paths = [[name] if name == "agent_environment" else [*benchmark.split("/"), name] for name in names]
+    selector = {
+        "repositoryName": "__repository__",
+        "repositoryLocationName": "bench_assets.definitions",
+        "jobName": "__ASSET_JOB",
+        "assetSelection": [{"path": path} for path in paths],
+        "assetCheckSelection": None,
+    }
+    metadata = {"tags": [{"key": key.replace("__", "/"), "value": value} for key, value in tags.items()]}
+    params = {"selector": selector, "mode": "default", "executionMetadata": metadata, "runConfigData": "{}"}
+    launched = ask(url, LAUNCH, params=params)["launchPipelineExecution"]
+    assert launched["__typename"] == "LaunchRunSuccess", launched
+    return str(launched["run"]["runId"])
+
+
+def ask(url: str, query: str, **variables: Any) -> Any:
+    """Ask a web server's GraphQL."""
+    body = json.dumps({"query": query, "variables": variables}).encode()
+    request = urllib.request.Request(f"{url}/graphql", data=body, headers={"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as response:
+        found = json.load(response)
+    assert "errors" not in found, found
+    return found["data"]
 
 
 def _answers(port: int) -> bool:

@@ -63,7 +63,8 @@ def stored(database_url):
 
 def test_a_pushed_tag_becomes_rows_in_three_runs_without_a_click(watching, repository, database_url):
     with dg.DagsterInstance.from_config(str(watching.folder / "dagster_home")) as instance:
-        with dagster_dev(watching) as log:
+        with dagster_dev(watching) as started:
+            log = started.log
             wait_for(lambda: runs_of(instance, "kg@v1.0.0"), what="the first request", log=log)
             publish(repository, "v1.1.0", "v1.2.0")
             everything = ["kg@v1.0.0", "kg@v1.1.0", "kg@v1.2.0"]
@@ -79,7 +80,8 @@ def test_a_pushed_tag_becomes_rows_in_three_runs_without_a_click(watching, repos
             assert all(run.is_success for run in instance.get_runs())
             assert ticks(instance, "new_git_tags")[0] == {"status": "SKIPPED", "runs": 0, "skip": "nothing new"}
         publish(repository, "v1.3.0")  # nobody is looking
-        with dagster_dev(watching) as log:
+        with dagster_dev(watching) as started:
+            log = started.log
             wait_for(lambda: runs_of(instance, "kg@v1.3.0"), what="the tag pushed meanwhile", log=log)
             wait_for(lambda: runs_of(instance, "kg@v1.3.0")[0].is_finished, what="its plan", log=log)
         # A plan is all that the other benchmark got: it does not carry on by itself.

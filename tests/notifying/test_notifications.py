@@ -12,7 +12,7 @@ from bench_assets.contracts.deployment import Deployment
 from bench_assets.contracts.notification import Notify
 from bench_assets.definitions import build_definitions
 from bench_assets.defs.comparison import GATE
-from bench_assets.defs.notifications import messages
+from bench_assets.defs.notifications import messages, notification_sensors
 from bench_assets.errors import BenchError, InvalidInput
 from bench_assets.notifying.webhook import Message, payload, post
 
@@ -43,14 +43,19 @@ class Channel:
         self.thread.start()
         self.environ = {"BENCH_WEBHOOK_URL": f"http://127.0.0.1:{self.server.server_port}/{SECRET}"}
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.thread.join(timeout=10)
+        self.server.server_close()
+
 
 @pytest.fixture
 def channel():
-    channel = Channel()
-    yield channel
-    channel.server.shutdown()
-    channel.thread.join(timeout=10)
-    channel.server.server_close()
+    with Channel() as channel:
+        yield channel
 
 
 def message(**fields):
@@ -141,11 +146,12 @@ def test_each_candidates_verdict_is_told_and_a_failure_with_its_sentence(asset, 
     assert told == expected
 
 
-def test_the_sensor_posts_what_is_asked_for_only(channel):
+@pytest.mark.parametrize(
+    ("ours", "told"), [([gated], ["*NO-GO* kg@v2 on quiz@1.0"]), ([broken], [])], ids=["ours", "of another location"]
+)
+def test_the_sensor_posts_what_is_asked_for_of_our_own_assets(channel, ours, told):
     notify = Notify(events=["NO-GO"])
-    (_, failure) = [
-        s for s in build_definitions([], deployment=Deployment(notify=notify)).sensors if "notify" in s.name
-    ]
+    _, failure = notification_sensors(ours, deployment=Deployment(notify=notify))
     with dg.DagsterInstance.ephemeral() as instance:
         result = dg.materialize([gated], instance=instance, raise_on_error=False)
         event = next(e for e in result.all_events if e.event_type == dg.DagsterEventType.RUN_FAILURE)
@@ -157,7 +163,7 @@ def test_the_sensor_posts_what_is_asked_for_only(channel):
             resources={"workspace": _Workspace(channel.environ)},
         )
         failure(context)
-    assert [body["text"].splitlines()[0] for body in channel.received] == ["*NO-GO* kg@v2 on quiz@1.0"]
+    assert [body["text"].splitlines()[0] for body in channel.received] == told
 
 
 class _Workspace:
