@@ -69,13 +69,13 @@ def must_pass_check(candidate: ObservedRun, *, ids: list[str]) -> GateCheck:
     failed: list[str] = []
     unsettled: list[str] = []
     for id_ in ids:
-        outcomes = {one.outcome for one in candidate.executions.get(id_, ())}
+        outcomes = set(candidate.columns.outcomes_of(id_))
         if outcomes == {"correct"}:
             continue
         known_wrong = outcomes - {"correct"} - UNJUDGED
         (failed if known_wrong or not outcomes else unsettled).append(id_)
     if failed:
-        absent = [id_ for id_ in failed if id_ not in candidate.executions]
+        absent = [id_ for id_ in failed if id_ not in candidate.columns.numbers]
         more = f" Not in this run: {some(absent)}." if absent else ""
         counted = f"{len(failed)} of the {len(ids)} questions that must pass"
         return _check("must_pass", "fail", f"Not passed: {counted} ({some(failed)}).{more}")

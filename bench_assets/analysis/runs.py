@@ -1,9 +1,10 @@
 """A finished run, read once and kept lean, so that it can be held against others."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from bench_assets.analysis.usage import money_of, tokens_of
+from bench_assets.analysis.columns import MISSING as MISSING_CODE
+from bench_assets.analysis.columns import Columns
 from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.base import JsonValue
 from bench_assets.contracts.outcome import Outcome
@@ -27,17 +28,20 @@ class Observation:
     """Kind and message of the agent's or the judge's error; None where there was none."""
     duration_ms: int | None = None
     """None where there is no answer."""
-    money: float | None = None
-    """None where the adapter reports none; likewise `tokens`."""
-    tokens: float | None = None
+
+
+MISSING = Observation("missing")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a question is, besides its id."""
+class Detail:
+    """One question of a run with its texts."""
 
+    id: str
     question: str
     golden: str | list[str]
+    executions: tuple[Observation, ...]
+    """As many as there are repetitions; what was planned and never settled is `missing`."""
 
     @property
     def goldens(self) -> list[str]:
@@ -47,13 +51,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class ObservedRun:
-    """A finished run. Question ids are in the order of its answers."""
+    """A finished run. Its texts stay where they are stored, and are read again for the questions that are shown."""
 
     run: RunRecord
     summary: Summary
-    asked: dict[str, Asked]
-    executions: dict[str, tuple[Observation, ...]]
-    """Each as long as there are repetitions; what was planned and never settled is `missing`."""
+    columns: Columns
+    """Its questions, in the order of its answers."""
+    answers: Iterable[AnswerRecord]
+    """Can be iterated over any number of times, as can `scores`."""
+    scores: Iterable[ScoreRecord]
     meta: Mapping[str, Mapping[str, JsonValue]] = field(default_factory=dict)
     """Of the dataset, by question id; empty where nobody looked it up."""
     lost: int = 0
@@ -66,12 +72,30 @@ class ObservedRun:
 
     def planned(self, question_id: str, *, dataset_digest: str) -> bool:
         """Return whether this run was to ask a question of that dataset, as far as its files tell."""
-        if question_id in self.asked:
+        if question_id in self.columns.numbers:
             return True
         if self.lost == 0:
             return False
         ids = self.run.selection.ids
         return self.run.dataset_digest == dataset_digest if ids is None else question_id in ids
+
+    def details(self, wanted: Container[int]) -> Iterator[tuple[int, Detail]]:
+        """Yield each question whose number is `wanted` with its texts, roughly in the order of the answers.
+
+        Reads the run's files once, and holds only questions of which some repetitions are still to come.
+        """
+        step, outcomes = self.repetitions, self.columns.outcomes
+        under_way: dict[int, tuple[AnswerRecord, dict[int, Observation]]] = {}
+        for answer, score in joined(self.run, self.answers, self.scores):
+            number = self.columns.numbers.find(answer.id)
+            if number is None or number not in wanted:
+                continue
+            first, of = under_way.setdefault(number, (answer, {}))
+            of[answer.repetition] = _observation(answer, score)
+            if len(of) == step or len(of) == step - outcomes.count(MISSING_CODE, number * step, (number + 1) * step):
+                del under_way[number]
+                executions = tuple(of.get(repetition, MISSING) for repetition in range(1, step + 1))
+                yield number, Detail(first.id, first.question, first.golden, executions)
 
 
 def observe_run(
@@ -81,65 +105,85 @@ def observe_run(
     answers: Iterable[AnswerRecord],
     scores: Iterable[ScoreRecord],
     meta: Mapping[str, Mapping[str, JsonValue]] | None = None,
+    pairing: bool = True,
 ) -> ObservedRun:
-    """Read a finished run's files once; the two streams may be in different orders.
+    """Read a finished run's files once; the two streams may be in different orders, which costs memory.
 
-    `meta` maps question ids to the dataset's `meta`, for groups; None leaves groups out. Raises InvalidInput for a run
-    that is not finished, and for answers and scores that do not belong together.
+    `answers` and `scores` can be iterated over again: the texts of what is shown are read then. `meta` maps question
+    ids to the dataset's `meta`, for groups; None leaves groups out. `pairing` False is enough for a run that is held
+    against no other. Raises InvalidInput for a run that is not finished, and for answers and scores that do not belong
+    together.
     """
     if run.status != "finished":
         raise InvalidInput(
             f"The run `{run.run_id}` of `{run.candidate}` cannot be compared: its status is `{run.status}`, not "
             f"`finished`. Go on with it first, for instance with `bench-assets run … --resume --run-id {run.run_id}`."
         )
-    settled = {(score.id, score.repetition): score for score in _once(scores, run)}
-    asked: dict[str, Asked] = {}
-    found: dict[str, dict[int, Observation]] = {}
-    for answer in answers:
-        score = settled.pop((answer.id, answer.repetition), None)
-        if score is None:
-            raise InvalidInput(
-                f"The run `{run.run_id}` holds an answer to `{answer.id}` (repetition {answer.repetition}) without a "
-                "score, or twice. Materialize `scores` and `summary` again."
-            )
-        known = asked.setdefault(answer.id, Asked(answer.question, answer.golden))
-        if known.question != answer.question:
-            raise InvalidInput(f"The run `{run.run_id}` asked two different questions under the id `{answer.id}`.")
-        found.setdefault(answer.id, {})[answer.repetition] = _observation(answer, score)
-    stray = [key for key, score in settled.items() if score.outcome != "missing"]
-    if stray:
-        raise InvalidInput(
-            f"The run `{run.run_id}` holds a score of `{stray[0][0]}` (repetition {stray[0][1]}) without its answer. "
-            "Materialize `answers` and `scores` again."
-        )
     selection = run.selection
-    if len(found) > selection.questions or any(max(of) > selection.repetitions for of in found.values()):
+    columns = Columns(selection.repetitions, pairing=pairing)
+    for answer, score in joined(run, answers, scores, before=columns):
+        if not columns.add(answer, score):
+            raise InvalidInput(f"The run `{run.run_id}` asked two different questions under the id `{answer.id}`.")
+    if len(columns) > selection.questions or columns.beyond:
         raise InvalidInput(
             f"The run `{run.run_id}` holds more than its plan of {selection.questions} questions × "
             f"{selection.repetitions} repetitions. Its files are not all its own."
         )
-    missing = Observation("missing")
     return ObservedRun(
         run=run,
         summary=summary,
-        asked=asked,
-        executions={
-            id_: tuple(of.get(number, missing) for number in range(1, selection.repetitions + 1))
-            for id_, of in found.items()
-        },
+        columns=columns,
+        answers=answers,
+        scores=scores,
         meta=meta or {},
-        lost=selection.questions - len(found),
+        lost=selection.questions - len(columns),
     )
 
 
-def _once(scores: Iterable[ScoreRecord], run: RunRecord) -> Iterable[ScoreRecord]:
-    seen: set[tuple[str, int]] = set()
-    for score in scores:
-        key = (score.id, score.repetition)
-        if key in seen:
-            raise InvalidInput(f"The run `{run.run_id}` scores `{key[0]}` (repetition {key[1]}) twice.")
-        seen.add(key)
-        yield score
+def joined(
+    run: RunRecord, answers: Iterable[AnswerRecord], scores: Iterable[ScoreRecord], *, before: Columns | None = None
+) -> Iterator[tuple[AnswerRecord, ScoreRecord]]:
+    """Yield each answer with its score; scores that come early are held until their answer does.
+
+    Raises InvalidInput for answers and scores that do not belong together. `before` is what was yielded by then, and
+    tells a second score of one answer from one without an answer.
+    """
+    early: dict[tuple[str, int], ScoreRecord] = {}
+    coming = iter(scores)
+    for answer in answers:
+        wanted = (answer.id, answer.repetition)
+        score = early.pop(wanted, None)
+        while score is None:
+            score = next(coming, None)
+            if score is None:
+                raise InvalidInput(
+                    f"The run `{run.run_id}` holds an answer to `{answer.id}` (repetition {answer.repetition}) without "
+                    "a score, or twice. Materialize `scores` and `summary` again."
+                )
+            if (found := (score.id, score.repetition)) != wanted:
+                _hold(early, found, score, run)
+                score = None
+        yield answer, score
+    for score in coming:
+        _hold(early, (score.id, score.repetition), score, run)
+    for (question_id, repetition), score in early.items():
+        if before is not None and before.is_settled(question_id, repetition):
+            raise _twice(run, question_id, repetition)
+        if score.outcome != "missing":
+            raise InvalidInput(
+                f"The run `{run.run_id}` holds a score of `{question_id}` (repetition {repetition}) without its "
+                "answer. Materialize `answers` and `scores` again."
+            )
+
+
+def _hold(early: dict[tuple[str, int], ScoreRecord], key: tuple[str, int], score: ScoreRecord, run: RunRecord) -> None:
+    if key in early:
+        raise _twice(run, *key)
+    early[key] = score
+
+
+def _twice(run: RunRecord, question_id: str, repetition: int) -> InvalidInput:
+    return InvalidInput(f"The run `{run.run_id}` scores `{question_id}` (repetition {repetition}) twice.")
 
 
 def _observation(answer: AnswerRecord, score: ScoreRecord) -> Observation:
@@ -152,8 +196,6 @@ def _observation(answer: AnswerRecord, score: ScoreRecord) -> Observation:
         reason=shortened(score.reason) or "",
         error=shortened(error),
         duration_ms=None if answer.error is not None else answer.duration_ms,
-        money=money_of(answer.usage),
-        tokens=tokens_of(answer.usage),
     )
 
 

@@ -89,6 +89,27 @@ def read_questions(benchmark: Benchmark, *, rows: Container[int] | None = None) 
             number += 1
 
 
+def rows_with_meta(benchmark: Benchmark) -> Iterator[tuple[int, int, Question]]:
+    """Yield line number, offset in bytes and question of each row that has any `meta`; others are not looked into."""
+    offset = 0
+    for line, raw in _lines(benchmark.dataset):
+        if b'"meta"' in raw or b"\\u" in raw:  # a key may be written with escapes
+            question = _question(benchmark, raw, line)
+            if question is not None and question.meta:
+                yield line, offset, question
+        offset += len(raw)
+
+
+def read_question(benchmark: Benchmark, *, offset: int, line: int) -> Question:
+    """Return the row at an offset. Raises InvalidBenchmark for a bad one, ValueError where there is none."""
+    with benchmark.dataset.open("rb") as file:
+        file.seek(offset)
+        question = _question(benchmark, file.readline(), line)
+    if question is None:
+        raise ValueError(f"`{benchmark.dataset}` has no row at byte {offset}")
+    return question
+
+
 def dataset_digest(path: Path) -> str:
     """Return the SHA-256 of a dataset's bytes; of a file that nobody touched since, the one found before."""
     status = path.stat()

@@ -92,5 +92,5 @@ def _ids(found: "Comparison", kind: "TransitionKind") -> str:
     if kind in ("still_right", "still_wrong"):
         return ""
     ids = [one.id for one in found.transitions if one.kind == kind]
-    more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
+    more = f" and {found.counts[kind] - SHOWN} more" if found.counts[kind] > SHOWN else ""
     return f" ({', '.join(ids[:SHOWN])}{more})"

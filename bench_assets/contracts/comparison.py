@@ -1,6 +1,6 @@
 """`comparison.json`: two finished runs side by side, and what may be concluded from them."""
 
-from typing import Literal
+from typing import Literal, Protocol
 
 from pydantic import Field
 
@@ -200,6 +200,34 @@ class Transition(Record):
         return outcome_of(self.candidate)
 
 
+class TransitionRow(Protocol):
+    """What became of a question, without its texts. A `Transition` is one."""
+
+    @property
+    def id(self) -> str:
+        """The question's."""
+
+    @property
+    def kind(self) -> TransitionKind:
+        """What became of it."""
+
+    @property
+    def baseline_outcome(self) -> Outcome | None:
+        """Of all repetitions; None where they differ. `candidate_outcome` likewise."""
+
+    @property
+    def candidate_outcome(self) -> Outcome | None:
+        """See `baseline_outcome`."""
+
+    @property
+    def baseline_score(self) -> float:
+        """Share of the repetitions that are correct; `candidate_score` likewise."""
+
+    @property
+    def candidate_score(self) -> float:
+        """See `baseline_score`."""
+
+
 class Group(Record):
     """The common questions that share a value of one meta field."""
 
@@ -251,7 +279,9 @@ class Comparison(VersionedRecord):
     notes: list[str]
     """Sentences that belong beside the figures."""
     transitions: list[Transition]
-    """Every common question, in the candidate's order."""
+    """The common questions in the candidate's order: all up to 20,000; of more than that, what changed comes first."""
+    left_out: int = 0
+    """Common questions that are not among them. Every figure and every count is over all."""
 
 
 def outcome_of(side: list[Shown]) -> Outcome | None:

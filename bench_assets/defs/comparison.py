@@ -45,7 +45,7 @@ def comparison_asset(benchmark: Benchmark) -> dg.AssetsDefinition:
         yield check_result([one.decision for one in assessed])
         with as_failures():
             for one in assessed:
-                store_gate(workspace, one.decision, one.comparison)
+                store_gate(workspace, one.decision, one.transitions)
 
     return comparison
 

@@ -1,19 +1,20 @@
 """Step 7: a finished run held against its baseline, and the gate's decision on it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bench_assets.analysis.baselines import Baseline, choose_baseline
 from bench_assets.analysis.comparison import compare
 from bench_assets.analysis.gate import decide
-from bench_assets.analysis.report.page import render_report
+from bench_assets.analysis.report.page import report_pieces
 from bench_assets.analysis.runs import ObservedRun
 from bench_assets.analysis.standings import corrected_p_values
+from bench_assets.analysis.transitions import AllTransitions
 from bench_assets.contracts.assessment import Assessment
 from bench_assets.contracts.base import VersionedRecord
 from bench_assets.contracts.benchmark import BenchmarkSpec
-from bench_assets.contracts.comparison import Comparison
+from bench_assets.contracts.comparison import Comparison, TransitionRow
 from bench_assets.contracts.gate import GateDecision
 from bench_assets.contracts.gate_policy import GatePolicy
 from bench_assets.contracts.run import RunRecord
@@ -35,6 +36,17 @@ class Assessed:
     decision: GateDecision
     lasting: GateDecision | None
     """See `Assessment.lasting`."""
+
+    @property
+    def transitions(self) -> Iterable[TransitionRow]:
+        """What became of every common question, without texts; made anew each time it is iterated over."""
+        if self.comparison is None or self.baseline is None:
+            return ()
+        return (
+            self.comparison.transitions
+            if not self.comparison.left_out
+            else AllTransitions(self.baseline, self.candidate)
+        )
 
     @property
     def assessment(self) -> Assessment:
@@ -71,8 +83,7 @@ def assess(
     Raises InvalidInput for a run that is not finished.
     """
     policy = policy or spec.gate
-    candidate = read_run(workspace, run_id)
-    run = candidate.run
+    run, _ = read_finished(workspace, run_id)
     others = [one for one in assessments(workspace, run.benchmark) if one.candidate != run.candidate]
     if against is not None:
         named, _ = read_finished(workspace, against)
@@ -86,6 +97,7 @@ def assess(
             gates=[one.lasting for one in others if one.lasting is not None],
             runs=_baseline_runs(workspace, others, benchmark=run.benchmark),
         )
+    candidate = read_run(workspace, run_id, pairing=baseline.run_id is not None)
     before = read_run(workspace, baseline.run_id) if baseline.run_id else None
     comparison = compare(before, candidate) if before else None
     calibration = candidate.summary.judging.calibration if candidate.summary.judging else None
@@ -137,16 +149,16 @@ def attach(workspace: Workspace, assessed: Assessed) -> None:
     """Put `comparison.json`, `gate.json` and `report.html` into the run's bundle, in place of earlier ones."""
     bundle = RunBundle(workspace.store, assessed.candidate.run.run_id)
     if assessed.comparison is not None:
-        bundle.attach("comparison.json", _pretty(assessed.comparison))
+        bundle.attach("comparison.json", _pretty_comparison(assessed.comparison))
     else:
         bundle.detach("comparison.json")
     bundle.attach("gate.json", _pretty(assessed.decision))
-    bundle.attach("report.html", report_of(workspace, assessed).encode())
+    bundle.attach("report.html", (piece.encode() for piece in report_of(workspace, assessed)))
 
 
-def report_of(workspace: Workspace, assessed: Assessed) -> str:
-    """Return `report.html` of a run, with the history of all candidates."""
-    return render_report(
+def report_of(workspace: Workspace, assessed: Assessed) -> Iterator[str]:
+    """Yield `report.html` of a run, with the history of all candidates, in pieces."""
+    return report_pieces(
         assessed.candidate,
         baseline=assessed.baseline,
         comparison=assessed.comparison,
@@ -157,3 +169,14 @@ def report_of(workspace: Workspace, assessed: Assessed) -> str:
 
 def _pretty(record: VersionedRecord) -> bytes:
     return json.dumps(record.to_json(), ensure_ascii=False, allow_nan=False, indent=2).encode() + b"\n"
+
+
+def _pretty_comparison(comparison: Comparison) -> Iterator[bytes]:
+    """Yield `_pretty` of a comparison without making one text of its transitions."""
+    mark = b'"transitions": []'
+    before, _, after = _pretty(comparison.model_copy(update={"transitions": []})).rpartition(mark)
+    yield before + (mark if not comparison.transitions else mark[:-1])
+    for place, one in enumerate(comparison.transitions):
+        text = json.dumps(one.to_json(), ensure_ascii=False, allow_nan=False, indent=2).replace("\n", "\n    ")
+        yield (b",\n    " if place else b"\n    ") + text.encode()
+    yield (b"\n  ]" if comparison.transitions else b"") + after

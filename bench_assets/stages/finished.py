@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from bench_assets.analysis.runs import ObservedRun, observe_run
 from bench_assets.catalog.benchmarks import find_benchmark, list_benchmarks
-from bench_assets.catalog.dataset import dataset_digest, read_questions
+from bench_assets.catalog.dataset import dataset_digest
+from bench_assets.catalog.meta import DatasetMeta
 from bench_assets.contracts.agent import CandidateKey
 from bench_assets.contracts.assessment import Assessment
 from bench_assets.contracts.base import JsonValue, VersionedRecord
@@ -37,10 +38,11 @@ def read_finished(workspace: Workspace, run_id: str) -> tuple[RunRecord, Summary
     return run, summary
 
 
-def read_run(workspace: Workspace, run_id: str) -> ObservedRun:
+def read_run(workspace: Workspace, run_id: str, *, pairing: bool = True) -> ObservedRun:
     """Return a finished run with every execution, and its questions' `meta` where the dataset is still the same.
 
-    Raises InvalidInput as `read_finished`, and for files that do not belong together.
+    `pairing` False is enough for a run that is held against no other. Raises InvalidInput as `read_finished`, and for
+    files that do not belong together.
     """
     run, summary = read_finished(workspace, run_id)
     bundle = RunBundle(workspace.store, run_id)
@@ -50,6 +52,7 @@ def read_run(workspace: Workspace, run_id: str) -> ObservedRun:
         answers=AnswerFile(workspace.store, bundle.key("answers.jsonl")),
         scores=ScoreFile(workspace.store, bundle.key("scores.jsonl")),
         meta=_meta(workspace, run),
+        pairing=pairing,
     )
 
 
@@ -59,7 +62,7 @@ def _meta(workspace: Workspace, run: RunRecord) -> Mapping[str, Mapping[str, Jso
         benchmark = find_benchmark(workspace.project.benchmarks, run.benchmark)
         if dataset_digest(benchmark.dataset) != run.dataset_digest:
             return None
-        return {question.id: question.meta for question in read_questions(benchmark) if question.meta}
+        return DatasetMeta(benchmark)
     except (InvalidBenchmark, OSError):
         return None
 

@@ -1,9 +1,9 @@
 """Steps 6 and 7: the rows in Postgres."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from bench_assets.contracts.comparison import Comparison
+from bench_assets.contracts.comparison import TransitionRow
 from bench_assets.contracts.gate import GateDecision
 from bench_assets.contracts.run import RunRecord, Summary
 from bench_assets.errors import InvalidInput
@@ -23,14 +23,14 @@ def store_rows(workspace: Workspace, run_id: str) -> Stored:
         return _store(workspace, database, run_id)
 
 
-def store_gate(workspace: Workspace, decision: GateDecision, comparison: Comparison | None) -> None:
+def store_gate(workspace: Workspace, decision: GateDecision, transitions: Iterable[TransitionRow]) -> None:
     """Write the rows of a decision and of its comparison; the run's own rows first, where they are not there yet.
 
-    Raises StorageFailed and RunConflict as `store_rows`.
+    `transitions` may be iterated over twice. Raises StorageFailed and RunConflict as `store_rows`.
     """
     with _database(workspace) as database:
         _store(workspace, database, decision.run_id)
-        database.store_gate(decision, comparison.transitions if comparison else ())
+        database.store_gate(decision, transitions)
 
 
 @contextmanager

@@ -43,13 +43,16 @@ def board(
     found = {one.candidate: one for one in assessments(workspace, benchmark)}
     runs = dict(_runs(workspace, benchmark, found, newest))
     baseline = _common_baseline(policy, benchmark, candidates=list(runs), found=found)
-    before = read_run(workspace, runs[baseline]) if baseline in runs else None
+    before: ObservedRun | None = None
     entries = []
     for candidate, run_id in runs.items():
         entry = _entry(workspace, run_id, found.get(candidate))
         comparison = None
-        if before is not None and candidate != baseline:
-            comparison = _against(workspace, before, run_id=run_id, kept=entry.comparison)
+        if baseline in runs and candidate != baseline:
+            comparison = entry.comparison
+            if comparison is None or _sides(comparison) != (runs[baseline], run_id):
+                before = before or read_run(workspace, runs[baseline])
+                comparison = compare(before, read_run(workspace, run_id), most_listed=0)
         entries.append(Entry(entry.run, entry.summary, entry.verdict, comparison))
     return leaderboard(benchmark, entries=entries, known=known)
 
@@ -101,8 +104,5 @@ def _common_baseline(
     return None
 
 
-def _against(workspace: Workspace, before: ObservedRun, *, run_id: str, kept: Comparison | None) -> Comparison:
-    """Return the comparison with the common baseline: the one that was made already, where it was with that."""
-    if kept is not None and (kept.baseline.run_id, kept.candidate.run_id) == (before.run.run_id, run_id):
-        return kept
-    return compare(before, read_run(workspace, run_id)).model_copy(update={"transitions": []})
+def _sides(comparison: Comparison) -> tuple[str, str]:
+    return comparison.baseline.run_id, comparison.candidate.run_id

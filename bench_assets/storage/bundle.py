@@ -120,8 +120,10 @@ class RunBundle:
             raise RunConflict(f"Another process has written the run `{self.run_id}` in {self.url} at the same time.")
         return "stored" if before is None else "continued"
 
-    def attach(self, name: str, data: bytes) -> None:
+    def attach(self, name: str, data: bytes | Iterable[bytes]) -> None:
         """Add or renew a file that looks at the finished run from outside: a name in `OPINIONS`.
+
+        An iterable is read once, never held as a whole.
 
         Raises:
             InvalidInput: for any other name.

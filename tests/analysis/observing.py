@@ -137,7 +137,7 @@ def observed(
         zip(said, scored, strict=True), questions=planned, repetitions=repetitions, partial=ids is not None
     )
     record = run_record(candidate, **{"selection": selection, **(run or {})})
-    return observe_run(record, summary, answers=said, scores=reversed(scored), meta=meta)
+    return observe_run(record, summary, answers=said, scores=scored[::-1], meta=meta)
 
 
 def numbered(counts: Iterable[tuple[Outcome, int]]) -> dict[str, Outcome]:

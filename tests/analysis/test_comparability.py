@@ -51,9 +51,8 @@ def test_edited_questions_and_goldens_are_told_apart_and_not_compared():
 
 
 def test_a_golden_alone_and_in_a_list_of_one_are_the_same():
-    before, after = observed({"q1": "correct"}), observed({"q1": "correct"}, "kg@v2")
-    asked = {id_: type(one)(one.question, [one.golden]) for id_, one in after.asked.items()}
-    assert compare(before, type(after)(**{**vars(after), "asked": asked})).population.same
+    before, after = (observed({"q1": "correct"}, goldens={"q1": golden}) for golden in ("4", ["4"]))
+    assert compare(before, after).population.same
 
 
 def test_a_planned_question_without_a_file_is_missing_and_not_removed():

@@ -1,6 +1,7 @@
 import itertools
 import math
 import statistics
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -42,7 +43,7 @@ def test_without_repetitions_every_question_is_one_observation():
 
 def test_pass_at_k_and_pass_all_k_count_the_subsets_of_repetitions():
     rows = [[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]]
-    counts = [sum(row) for row in rows]
+    counts = Counter(sum(row) for row in rows)
     for k in range(1, 5):
         subsets = [list(itertools.combinations(row, k)) for row in rows]
         some = statistics.mean(statistics.mean(any(one) for one in of) for of in subsets)

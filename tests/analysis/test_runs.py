@@ -23,14 +23,14 @@ def test_a_run_that_is_not_finished_is_refused_with_what_to_do(status):
 def test_answers_and_scores_are_paired_by_question_and_repetition_and_not_by_position():
     said, scored = records({"q1": ["correct", "incorrect"], "q2": ["agent_error", "correct"]})
     run = read(said[::-1], [scored[2], scored[0], scored[3], scored[1]], questions=2, repetitions=2)
-    assert [one.outcome for one in run.executions["q1"]] == ["correct", "incorrect"]
-    assert [one.outcome for one in run.executions["q2"]] == ["agent_error", "correct"]
+    assert list(run.columns.outcomes_of("q1")) == ["correct", "incorrect"]
+    assert list(run.columns.outcomes_of("q2")) == ["agent_error", "correct"]
 
 
 def test_what_was_planned_and_never_settled_is_missing():
     run = observed({"q1": ["correct", "missing"], "q2": ["missing", "correct"]})
-    assert [one.outcome for one in run.executions["q1"]] == ["correct", "missing"]
-    assert [one.outcome for one in run.executions["q2"]] == ["missing", "correct"]
+    assert list(run.columns.outcomes_of("q1")) == ["correct", "missing"]
+    assert list(run.columns.outcomes_of("q2")) == ["missing", "correct"]
 
 
 def test_files_that_do_not_belong_together_are_refused():
@@ -61,7 +61,8 @@ def test_one_id_with_two_texts_is_refused():
 
 def test_a_long_answer_is_cut_and_says_so():
     run = observed({"q1": "correct"}, answers={"q1": "x" * (LONGEST_TEXT + 7)})
-    assert run.executions["q1"][0].answer == "x" * LONGEST_TEXT + "… (7 more characters)"
+    ((_, detail),) = run.details({0})
+    assert detail.executions[0].answer == "x" * LONGEST_TEXT + "… (7 more characters)"
 
 
 def test_usage_is_read_as_money_or_tokens():

@@ -102,7 +102,7 @@ def test_a_report_is_one_file_with_the_decision_and_the_history(runs):
     page = (runs.project.folder / name).read_text(encoding="utf-8")
     assert "✕ NO-GO" in page
     assert page.count("kg@v1") > 3
-    assert page == report_of(runs.workspace, made)
+    assert page == "".join(report_of(runs.workspace, made))
 
 
 def test_a_report_of_two_runs_holds_the_last_against_the_first(runs):

@@ -2,13 +2,14 @@
 
 import base64
 import hashlib
-from collections.abc import Sequence
+import secrets
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
 from bench_assets.analysis.rates import run_figures
-from bench_assets.analysis.report.html import Html, join, tag
+from bench_assets.analysis.report.html import Html, join, sentence, tag
 from bench_assets.analysis.report.provenance import comparability_section, provenance_section
-from bench_assets.analysis.report.rows import comparison_data, run_data, script_json
+from bench_assets.analysis.report.rows import comparison_data, run_data
 from bench_assets.analysis.report.sections import (
     COLOURS,
     SIGNS,
@@ -19,6 +20,7 @@ from bench_assets.analysis.report.sections import (
     verdict_section,
 )
 from bench_assets.analysis.runs import ObservedRun
+from bench_assets.analysis.transitions import MOST_LISTED
 from bench_assets.contracts.comparison import Comparison
 from bench_assets.contracts.gate import GateDecision
 from bench_assets.contracts.leaderboard import Standing
@@ -32,7 +34,21 @@ def render_report(
     decision: GateDecision | None = None,
     history: Sequence[Standing] = (),
 ) -> str:
-    """Return `report.html` of a finished run, alone or against its baseline.
+    """Return `report.html` as one text; see `report_pieces`."""
+    return "".join(
+        report_pieces(candidate, baseline=baseline, comparison=comparison, decision=decision, history=history)
+    )
+
+
+def report_pieces(
+    candidate: ObservedRun,
+    *,
+    baseline: ObservedRun | None = None,
+    comparison: Comparison | None = None,
+    decision: GateDecision | None = None,
+    history: Sequence[Standing] = (),
+) -> Iterator[str]:
+    """Yield `report.html` of a finished run, alone or against its baseline, a question at a time.
 
     One file without any address: its style and script are in it, and a content security policy lets nothing else run
     or load, whatever stands in an answer.
@@ -49,7 +65,7 @@ def render_report(
     runs = [run.run for run in (baseline, candidate) if run is not None]
     title = f"{candidate.run.candidate} on {candidate.run.benchmark}"
     style, script = Html(own_file("report.css")), Html(own_file("report.js"))
-    data = Html(script_json(comparison_data(comparison) if comparison else run_data(candidate)))
+    data = Html(secrets.token_hex(16))  # stands for the questions, which are too many to be held
     policy = (
         f"default-src 'none'; script-src '{digest_of(script)}'; style-src '{digest_of(style)}'; base-uri 'none'; "
         "form-action 'none'"
@@ -81,7 +97,10 @@ def render_report(
         tag("script", data, type="application/json", id="data"),
         tag("script", script),
     )
-    return "<!doctype html>\n" + tag("html", head, body, lang="en") + "\n"
+    before, _, after = tag("html", head, body, lang="en").partition(data)
+    yield f"<!doctype html>\n{before}"
+    yield from comparison_data(comparison) if comparison else run_data(candidate)
+    yield f"{after}\n"
 
 
 def _header(
@@ -115,7 +134,10 @@ def _header(
 
 
 def _questions(candidate: ObservedRun, comparison: Comparison | None) -> Html:
-    total = len(comparison.transitions) if comparison else len(candidate.executions)
+    total = sum(comparison.counts.values()) if comparison else len(candidate.columns)
+    left_out = comparison.left_out if comparison else max(0, total - MOST_LISTED)
+    first = "what changed" if comparison else "what is not right"
+    note = f"{total - left_out:,} of {total:,} questions are listed, {first} first; `answers.jsonl` has all of them."
     keys = [
         tag("kbd", "/"), " search  ", tag("kbd", "↑"), tag("kbd", "↓"), " move  ", tag("kbd", "Enter"), " open  ",
         tag("kbd", "←"), tag("kbd", "→"), " in it: one back, one on  ", tag("kbd", "Esc"), " close",
@@ -123,7 +145,8 @@ def _questions(candidate: ObservedRun, comparison: Comparison | None) -> Html:
     return tag(
         "section",
         tag("h2", "Questions"),
-        tag("noscript", f"The {total:,} questions are listed by a script, which is switched off here."),
+        tag("p", sentence(note), class_="quiet") if left_out else None,
+        tag("noscript", f"The {total - left_out:,} questions are listed by a script, which is switched off here."),
         tag("div", id="filters", role="search"),
         tag("p", id="count", role="status"),
         tag("div", id="list"),

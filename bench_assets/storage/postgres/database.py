@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 from sqlalchemy import URL, Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from bench_assets.contracts.comparison import Transition
+from bench_assets.contracts.comparison import TransitionRow
 from bench_assets.contracts.gate import GateDecision
 from bench_assets.contracts.run import RunRecord, Summary
 from bench_assets.errors import StorageFailed
@@ -100,15 +100,16 @@ class Database:
                 f"store the run `{run.run_id}`", lambda connection: storing.store(connection, run, summary, rows)
             )
 
-    def store_gate(self, decision: GateDecision, transitions: Iterable[Transition] = ()) -> None:
+    def store_gate(self, decision: GateDecision, transitions: Iterable[TransitionRow] = ()) -> None:
         """Store a decision on a run, and what became of each question, in place of an earlier one with its baseline.
+
+        `transitions` are not held; they are iterated over again when a connection breaks.
 
         Raises:
             StorageFailed: when the run's own rows are not there.
         """
-        rows = list(transitions)
         self._transaction(
-            f"store the decision on run `{decision.run_id}`", lambda c: storing.store_gate(c, decision, rows)
+            f"store the decision on run `{decision.run_id}`", lambda c: storing.store_gate(c, decision, transitions)
         )
 
     def runs(

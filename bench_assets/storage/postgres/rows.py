@@ -8,7 +8,7 @@ from sqlalchemy import Table
 from bench_assets.contracts.agent import CandidateKey
 from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.base import JsonValue, Record, clean_json
-from bench_assets.contracts.comparison import Transition
+from bench_assets.contracts.comparison import TransitionRow
 from bench_assets.contracts.gate import GateDecision
 from bench_assets.contracts.outcome import OUTCOMES, Label, Outcome
 from bench_assets.contracts.run import RunRecord, Summary
@@ -175,7 +175,7 @@ def gate_row(decision: GateDecision) -> Row:
     )
 
 
-def transition_row(transition: Transition, *, run_id: str, baseline_run_id: str) -> Row:
+def transition_row(transition: TransitionRow, *, run_id: str, baseline_run_id: str) -> Row:
     """Return the row of `transitions` of one question."""
     return clean_row(
         {

@@ -1,12 +1,13 @@
 """Store one run inside a transaction: once, unchanged, or as the continuation of its beginning."""
 
 from collections.abc import Iterable
+from itertools import islice
 
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DBAPIError
 
 from bench_assets.contracts.base import digest
-from bench_assets.contracts.comparison import Transition
+from bench_assets.contracts.comparison import TransitionRow
 from bench_assets.contracts.gate import GateDecision
 from bench_assets.contracts.run import RunRecord, Summary
 from bench_assets.errors import RunConflict, StorageFailed
@@ -17,6 +18,9 @@ from bench_assets.storage.postgres.encoding import COLUMNS
 from bench_assets.storage.postgres.rows import gate_row, metrics_row, run_row, transition_row
 
 _COPY = f"COPY executions (run_id, {', '.join(COLUMNS)}) FROM STDIN"
+
+TOGETHER = 2_000
+"""Transitions that are inserted at once."""
 
 AT_ONCE = 1 << 17
 """Bytes that the driver asks for at once when it reads what is spooled."""
@@ -71,7 +75,7 @@ def _payload(run: RunRecord, summary: Summary, rows: RowStream) -> str:
     return digest({"run": run_payload(run), "summary": summary_payload(summary.to_json()), "executions": rows.digest()})
 
 
-def store_gate(connection: Connection, decision: GateDecision, transitions: Iterable[Transition]) -> None:
+def store_gate(connection: Connection, decision: GateDecision, transitions: Iterable[TransitionRow]) -> None:
     """Store a decision and what became of each question; see `Database.store_gate`."""
     run_id, baseline = decision.run_id, decision.baseline_run_id or ""
     connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(run_id, 0))))
@@ -80,9 +84,9 @@ def store_gate(connection: Connection, decision: GateDecision, transitions: Iter
     for table in (schema.transitions, schema.gates):
         connection.execute(table.delete().where(table.c.run_id == run_id, table.c.baseline_run_id == baseline))
     connection.execute(schema.gates.insert().values(gate_row(decision)))
-    rows = [transition_row(one, run_id=run_id, baseline_run_id=baseline) for one in transitions]
-    if rows:
-        connection.execute(schema.transitions.insert(), rows)
+    rows = (transition_row(one, run_id=run_id, baseline_run_id=baseline) for one in transitions)
+    while some := list(islice(rows, TOGETHER)):
+        connection.execute(schema.transitions.insert(), some)
 
 
 def _copy(connection: Connection, rows: RowStream) -> None:
