@@ -16,7 +16,7 @@ QUESTIONS = 4000
 
 
 @pytest.fixture
-def loop(bench: Bench) -> pstats.Stats:  # noqa: F811 - a fixture of another folder
+def loop(bench: Bench) -> pstats.Stats:
     """The engine's loop while an agent that does nothing answers questions."""
     bench.adapter("class Agent:\n    def run(self, question): return question")
     profiler = cProfile.Profile()
