@@ -4,7 +4,8 @@ Looked for in this order; the first step that finds a letter decides, and two di
 choice. "Answer: none …" chooses nothing.
 
 1. The whole answer is a letter: `B`, `(b)`, `**B**.`
-2. A letter behind "answer is", "answer:", "ответ:"; then one in `\boxed{…}`; then one behind "option", "choice".
+2. A letter behind "answer is", "answer:", "ответ:", or several in a row up to the line's end ("Answer: A or B"); then one
+   in `\boxed{…}`; then one behind "option", "choice".
 3. A letter set apart: `(B)`, `B)`, `**B**`, or `B.` and `B:` at the start of a line.
 4. A capital letter that stands alone. `I`, and an `A` that begins a sentence, are English words and do not count here.
 
@@ -68,6 +69,10 @@ def chosen_in(text: str, letters: str) -> set[str]:
     article = r"(?:^|(?<=[.!?:]\s))A\s(?!or\b|and\b|или\b|и\b)[^\W\d_]"
     if _NONE.search(text):
         return set()
+    also = r"\s*(?:[,/&]|\b(?:and|or|и|или)\b)(?:\s*\b(?:and|or|и|или)\b)?\s*"
+    several = rf"(?i:\b(?:answer|ответ){_IS}){_OPEN}({capital}\)?(?:{also}\(?{capital}\b\)?)+)[\W_]*$"
+    if match := re.search(several, text, re.M):
+        return set(re.findall(rf"\b{capital}\b", match[1]))
     for pattern in (
         rf"(?i:\b(?:answer|ответ){_IS}){_OPEN}(?:{alone})",
         rf"\\boxed\s*\{{\s*(?:\\text\s*\{{)?\s*\(?({one})\)?\s*\}}",

@@ -6,7 +6,7 @@ from bench_assets.contracts.base import JsonValue, digest
 from bench_assets.contracts.judge import JudgeSpec
 from bench_assets.contracts.score import JudgeIdentity
 
-SCORER_VERSION = 2
+SCORER_VERSION = 3
 """Raised with every change of our scoring code that can change a verdict."""
 
 MATCHER_SETTINGS: dict[str, tuple[str, ...]] = {

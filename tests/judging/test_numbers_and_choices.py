@@ -139,7 +139,17 @@ def test_an_answer_that_chooses_nothing_is_incorrect(answer):
 
 
 @pytest.mark.parametrize(
-    "answer", ["It could be (A) or (B)", "A or B", "The answer is A. The answer is B.", "**A** and **B**"]
+    "answer",
+    [
+        "It could be (A) or (B)",
+        "A or B",
+        "The answer is A. The answer is B.",
+        "**A** and **B**",
+        "Answer: A or B",
+        "Ответ: (A) и (B).",
+        "**Answer: A, B**",
+        "Answer: A/B\nC is wrong",
+    ],
 )
 def test_two_choices_are_none(answer):
     found = choice("A", answer)
