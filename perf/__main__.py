@@ -54,7 +54,7 @@ def main() -> int:
     for name in given.items or ITEMS:
         sys.stdout.write(f"\n{name}: {ITEMS[name]}\n\n")
         sys.stdout.flush()
-        result = given.out / f"{name}.json"
+        result = given.out.resolve() / f"{name}.json"
         result.parent.mkdir(parents=True, exist_ok=True)
         flags = ["--rounds", str(given.rounds), *(["--quick"] if given.quick else [])]
         # A process of its own, so that no measurement finds the imports, threads or memory of another.

@@ -4,8 +4,8 @@ Looked for in this order; the first step that finds a letter decides, and two di
 choice. "Answer: none …" chooses nothing.
 
 1. The whole answer is a letter: `B`, `(b)`, `**B**.`
-2. A letter behind "answer is", "answer:", "ответ:", or several in a row up to the line's end ("Answer: A or B"); then one
-   in `\boxed{…}`; then one behind "option", "choice".
+2. A letter behind "answer is", "answer:", "ответ:", or several in a row up to the line's end ("Answer: A or B"); then
+   one in `\boxed{…}`; then one behind "option", "choice".
 3. A letter set apart: `(B)`, `B)`, `**B**`, or `B.` and `B:` at the start of a line.
 4. A capital letter that stands alone. `I`, and an `A` that begins a sentence, are English words and do not count here.
 
