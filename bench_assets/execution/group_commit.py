@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from bench_assets.errors import BenchError, StorageFailed
 
-MOST_WAITING = 64 * 1024 * 1024
+MOST_WAITING = 8 << 20
 """Bytes that may wait; `put` then waits too. Keeps a slow disk from filling the memory."""
 
 

@@ -26,7 +26,7 @@ RUN = "run.json"
 OPINIONS = frozenset({"comparison.json", "gate.json", "report.html"})
 """Files that look at the run from outside, often beside another one. They may come later, and anew."""
 
-IN_MEMORY = 4 << 20
+IN_MEMORY = 1 << 20
 """Bytes of a file that are kept in memory before they go to a temporary one."""
 
 

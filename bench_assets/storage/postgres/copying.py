@@ -11,7 +11,7 @@ from bench_assets.contracts.base import clean_text
 from bench_assets.storage.postgres.encoding import encoded, text_field
 from bench_assets.storage.postgres.rows import ExecutionRow
 
-IN_MEMORY = 16 << 20
+IN_MEMORY = 1 << 20
 """Bytes of encoded rows that are kept in memory before they go to a temporary file."""
 
 TOGETHER = 200
