@@ -59,7 +59,7 @@ def dagster_dev(project: UserProject) -> Iterator[DagsterDev]:
             start_new_session=True,
         )
     try:
-        wait_for(lambda: _answers(port) or process.poll() is not None, what="the web server", log=log)
+        wait_for(lambda: serves(port) or process.poll() is not None, what="the web server", log=log)
         assert process.poll() is None, log.read_text(encoding="utf-8")[-4000:]
         yield DagsterDev(log, f"http://127.0.0.1:{port}")
     finally:
@@ -136,7 +136,8 @@ def ask(url: str, query: str, **variables: Any) -> Any:
     return found["data"]
 
 
-def _answers(port: int) -> bool:
+def serves(port: int) -> bool:
+    """Return whether a Dagster web server answers on a port."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/server_info", timeout=2) as reply:
             return bool(json.load(reply))
