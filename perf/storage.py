@@ -53,9 +53,9 @@ def measure(setting: Setting) -> Iterator[Table]:
 def rows(setting: Setting) -> Table:
     """Store a run's rows as `result_rows` does, in turns with a plain `COPY` of the same lines."""
     count = 2_000 if setting.quick else 100_000
-    workspace = _workspace(setting.folder / "rows")
+    workspace = some_workspace(setting.folder / "rows")
     setting.note(f"rows: a run of {count:,} executions")
-    _write_run(workspace, count)
+    made_run(workspace, count)
     with Database.open(None, embedded_root=workspace.postgres_folder) as database:
         database.upgrade()
         with _connected(database.url) as plain:
@@ -95,14 +95,15 @@ def _least(pair: Pair) -> float:
     return min(one / other for one, other in zip(pair.first, pair.second, strict=True))
 
 
-def _workspace(folder: Path) -> Workspace:
+def some_workspace(folder: Path) -> Workspace:
+    """Return the workspace of a project without benchmarks, in a new folder."""
     (folder / "benchmarks").mkdir(parents=True)
     reporter = LogReporter(lambda _: None, detail=lambda _: None)
     environ = {"BENCH_PROJECT": str(folder)}
     return Workspace(project=Project.find(environ, cwd=folder), environ=environ, reporter=reporter)
 
 
-def _write_run(workspace: Workspace, count: int) -> None:
+def made_run(workspace: Workspace, count: int) -> None:
     """Write a bundle: every second answer has several lines, and every fourth is in Russian."""
     endings = ("", "\nThat is, if the source is right.", " Так пишут в источнике.", '\nThe source says "about".')
 
