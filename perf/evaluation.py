@@ -37,6 +37,9 @@ def make_agent():
 """
 """Answers in capitals, after PAUSE seconds."""
 
+QUIET = {"loggers": {"console": {"config": {"log_level": "ERROR"}}}}
+"""Nothing on the terminal but errors; the event log gets all the same."""
+
 FIRST = ("agent_environment", "plan")
 LAST = ("summary", "result_rows", "comparison", "leaderboard")
 
@@ -159,7 +162,7 @@ class Opened:
         tags = {"dagster/partition": first}
         if last is not None and last != first:
             tags = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
-        return job.execute_in_process(instance=self._instance, asset_selection=keys, tags=tags)
+        return job.execute_in_process(instance=self._instance, asset_selection=keys, tags=tags, run_config=QUIET)
 
     def materialize_shards(self, *names: str) -> dg.ExecuteInProcessResult:
         """Materialize assets in one Dagster run, for all shards."""

@@ -18,6 +18,8 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
 from bench_assets.analysis.metrics import summarize
+from bench_assets.contracts.score import Verdict
+from bench_assets.judging.kept.lines import write_line
 from bench_assets.stages.records import AnswerFile, ScoreFile
 from bench_assets.stages.rows import store_rows
 from bench_assets.storage.postgres.connecting import parse_url
@@ -89,12 +91,14 @@ class Prices:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Assumptions on what else is there, a second."""
+    """Assumptions on what else is there."""
 
     put_rate: float = 3500.0
-    """Writes to one prefix of S3, as AWS states it."""
+    """Writes a second to one prefix of S3, as AWS states it."""
     provider_rate: float = 1000.0
-    """Questions that the agents' provider takes."""
+    """Questions a second that the agents' provider takes."""
+    pod_gib: float = 2.0
+    """Memory of a pod."""
 
 
 def measure(setting: Setting) -> Iterator[Table]:
@@ -359,6 +363,7 @@ class _Round:
             restore_cpu=max(0.0, cold.cpu - warm.cpu),
             restore_wait=max(0.0, cold.wait - warm.wait),
             question_cpu=question_cpu,
+            put_wait=_put_sec(services),
             event_cpu=event_cpu,
             events_per_run=cold.events,
             events_per_shard=0,
@@ -372,6 +377,17 @@ class _Round:
             finish_requests=large_end.requests - per_shard,
             finish_requests_per_shard=per_shard,
         )
+
+
+def _put_sec(services: _Services) -> float:
+    """Return the seconds from a segment's PUT to its reply, as measured here; S3 elsewhere takes 10 to 50 ms."""
+    client = services.s3.client()
+    took = []
+    for number in range(30):
+        began = time.perf_counter()
+        client.put_object(Bucket=services.s3.bucket, Key=f"put/{number}", Body=b"x" * 40_000)
+        took.append(time.perf_counter() - began)
+    return statistics.median(took)
 
 
 def _asking_sec(questions: int) -> float:
@@ -533,7 +549,7 @@ def _constants(costs: Costs) -> Table:
             ["summing up one execution", _time(costs.summary_cpu), "–"],
             ["one row: made", _time(costs.row_cpu), "–"],
             ["one row: stored, in our Postgres", _time(costs.row_postgres_cpu), "–"],
-            ["a segment's PUT, assumed", "–", _time(costs.put_wait)],
+            ["a segment's PUT, to the S3 server on this machine", "–", _time(costs.put_wait)],
         ],
         notes=[
             f"A pod's run logs {costs.events_per_run} events for its shard; the last run logs {costs.finish_events}. "
@@ -564,7 +580,7 @@ LARGE = Setup(
     answer_spread=0.5,
     launch_sec=0.2,
     pod_start_sec=10.0,
-    grain=50,
+    grain=25,
 )
 """The large run: 10 million executions over 500 pods. Its last four figures are assumptions."""
 
@@ -574,21 +590,26 @@ def on_paper(costs: Costs, *, prices: Prices | None = None, limits: Limits | Non
     prices, limits = prices or Prices(), limits or Limits()
     free = simulate(LARGE, costs)
     bound = simulate(replace(LARGE, provider_rate=limits.provider_rate), costs)
-    yield _bill(free, bound, prices, limits)
+    judged = simulate(replace(LARGE, judge_calls=1, judge_sec=1.0, judge_at_once=64), costs)
+    yield _bill(
+        {"no limit anywhere": free, "the agents' provider limits": bound, "an LLM judge": judged}, prices, limits
+    )
     yield _limits(free, costs, limits)
     yield _shards(costs)
 
 
-def _bill(free: Outcome, bound: Outcome, prices: Prices, limits: Limits) -> Table:
+def _bill(found: dict[str, Outcome], prices: Prices, limits: Limits) -> Table:
     table = Table(
         title=f"{LARGE.executions:,} executions over {LARGE.pods} pods, on paper",
-        columns=["what", "no limit at the provider", f"{limits.provider_rate:,.0f} questions/s at the provider"],
+        columns=["what", *found],
         notes=[
-            f"Assumed: an answer takes {LARGE.answer_sec:g} s, {LARGE.at_once} in flight a pod, {LARGE.shards:,} "
-            f"shards of one Dagster run each, a pod needs {LARGE.pod_start_sec:g} s to start, the queue lets one go "
-            f"every {LARGE.launch_sec:g} s, a matcher judges. Prices in USD, assumed as well: {prices.put_1000:g} for "
-            f"1,000 PUT or LIST, {prices.get_1000:g} for 1,000 GET or HEAD, {prices.pod_hour:g} a pod and hour, "
-            f"{prices.postgres_hour:g} an hour of Postgres. What the model costs is yours."
+            f"Assumed: an answer takes {LARGE.answer_sec:g} s, {LARGE.at_once} in flight a pod; {LARGE.shards:,} "
+            f"shards of one Dagster run each; a pod needs {LARGE.pod_start_sec:g} s to start, and the queue lets one "
+            f"go every {LARGE.launch_sec:g} s. A matcher judges; in the last column an LLM does, 64 calls of 1 s at "
+            f"once a pod. Where the provider limits, it takes {limits.provider_rate:,.0f} questions a second.",
+            f"Prices in USD, assumed as well: {prices.put_1000:g} for 1,000 PUT or LIST, {prices.get_1000:g} for 1,000 "
+            f"GET or HEAD, {prices.pod_hour:g} a pod and hour, {prices.postgres_hour:g} an hour of Postgres. What the "
+            "model costs is yours.",
         ],
     )
     for what, read in (
@@ -603,7 +624,7 @@ def _bill(free: Outcome, bound: Outcome, prices: Prices, limits: Limits) -> Tabl
         ("USD, pods", lambda o: o.pod_seconds / 3600 * prices.pod_hour),
         ("USD, Postgres", lambda o: o.seconds / 3600 * prices.postgres_hour),
     ):
-        table.rows.append([what, read(free), read(bound)])
+        table.rows.append([what, *(read(outcome) for outcome in found.values())])
     return table
 
 
@@ -615,7 +636,9 @@ def _s3_usd(outcome: Outcome, prices: Prices) -> float:
 
 def _limits(free: Outcome, costs: Costs, limits: Limits) -> Table:
     """Return how near each part is to its limit, the nearest first."""
-    questions, puts, events = (free.peak(what) for what in ("questions", "PUT", "events"))
+    # The grain makes questions and segments come in clumps of many seconds; events do not depend on it.
+    questions, puts = free.peak("questions", over=300), free.peak("PUT", over=300)
+    events = free.peak("events")
     found: list[tuple[str, float, float, str]] = [
         ("the agents' provider, questions/s", questions, limits.provider_rate, "assumed"),
         ("S3, PUT/s under one prefix", puts, limits.put_rate, "stated by AWS"),
@@ -639,6 +662,10 @@ def _limits(free: Outcome, costs: Costs, limits: Limits) -> Table:
             "measured",
         ),
     ]
+    kept = LARGE.executions * _verdict_bytes() / 2**30
+    found.append(
+        ("kept verdicts that a pod reads at its start, GiB: with an LLM judge", kept, limits.pod_gib, "assumed")
+    )
     found.sort(key=lambda one: one[1] / one[2], reverse=True)
     return Table(
         title="Which limit comes first, in the large run without a limit at the provider",
@@ -649,6 +676,12 @@ def _limits(free: Outcome, costs: Costs, limits: Limits) -> Table:
             "answers, so theirs is what they add to the time."
         ],
     )
+
+
+def _verdict_bytes() -> int:
+    """Return the bytes of one kept verdict with a reason of one sentence."""
+    verdict = Verdict(label="correct", reason="The answer names the same city as the reference.", calls=1)
+    return len(write_line("0" * 64, verdict, at="2026-01-01T00:00:00.000000+00:00").raw) + 1
 
 
 def _shards(costs: Costs) -> Table:
@@ -664,7 +697,8 @@ def _shards(costs: Costs) -> Table:
     for executions, pods in ((1000, 8), (10_000, 8), (100_000, 32), (1_000_000, 128), (10_000_000, 500)):
         minutes = []
         for shards in (8, 32, 128, 500, 1000):
-            setup = replace(LARGE, executions=executions, pods=pods, shards=shards, grain=max(1, executions // 200_000))
+            each = executions // (shards * LARGE.at_once)
+            setup = replace(LARGE, executions=executions, pods=pods, shards=shards, grain=max(1, each // 20))
             minutes.append(simulate(setup, costs).answers_seconds / 60)
         table.rows.append([executions, pods, *minutes])
     return table

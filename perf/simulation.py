@@ -300,6 +300,10 @@ RENEWAL_SEC = 3.75
 """Between two renewals of a shard's lease; as in `execution/lease.py`."""
 
 
+GATHER_SEC = 0.05
+"""A first verdict waits so long for others to go out with; as in `judging/kept/stored.py`."""
+
+
 def simulate(setup: Setup, costs: Costs, *, seed: int = 0) -> Outcome:
     """Run one evaluation."""
     return _Run(setup, costs, seed=seed).play()
@@ -433,7 +437,9 @@ class _Shard:
         run.outcome.requests.update({"GET": renewals, "PUT": renewals})
         if setup.judge_calls:
             self._left = self._executions
+            judging = sim.now
             yield sim.all_of([self._judging() for _ in range(min(setup.judge_at_once, self._executions))])
+            self._count_verdicts(sim.now - judging)
         run.count(costs.requests_per_shard)
         yield from run.log(costs.events_per_shard)
 
@@ -461,6 +467,12 @@ class _Shard:
             yield run.judge.take(count * setup.judge_calls)
             yield sim.wait(count * setup.judge_calls * setup.judge_sec)
             run.outcome.judge_requests += count * setup.judge_calls
+
+    def _count_verdicts(self, seconds: float) -> None:
+        """Count the objects that verdicts were kept in; small ones are read and deleted again when they are merged."""
+        run = self._run
+        objects = min(self._executions, math.ceil(seconds / (GATHER_SEC + run.costs.put_wait)))
+        run.outcome.requests.update({"PUT": objects, "GET": objects, "DELETE": objects, "LIST": 1})
 
     def _settled(self, count: int) -> None:
         run = self._run
