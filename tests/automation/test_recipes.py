@@ -10,6 +10,9 @@ import dagster as dg
 import pytest
 import yaml
 
+from bench_assets.catalog.agents import load_agents
+from bench_assets.catalog.benchmarks import find_benchmark
+from bench_assets.catalog.deployment import load_deployment
 from tests.endtoend.project import ECHO, quiz, write_package
 from tests.readme.checkout import ROOT
 from tests.readme.reading import blocks
@@ -91,6 +94,18 @@ def test_the_job_of_gitlab_makes_a_plan_for_the_tag(team):
     done = in_bash(team, "\n".join(job["script"]), CANDIDATE=given)
     assert done.returncode == 0, done.stderr
     assert planned(team) == {f"kg@{TAG}"}
+
+
+def test_the_settings_that_are_shown_are_read(team):
+    shown = {text.partition("\n")[0]: text for text in (block.text for block in blocks(GUIDE, "yaml"))}
+    team.agents(shown["# agents.yaml"])
+    watched = load_agents(team.folder / "agents.yaml")["kg"].watch
+    assert (watched.benchmarks, watched.since) == (["word_arithmetic@1.0"], "v2.0.0")
+    team.benchmark(quiz(2), extra=shown["# benchmark.yaml"])
+    assert find_benchmark(team.folder / "benchmarks", "quiz@1.0").spec.automation
+    (team.folder / "deployment.yaml").write_text(shown["# deployment.yaml"], encoding="utf-8")
+    notify = load_deployment(team.folder / "deployment.yaml").notify
+    assert (notify.webhook_variable, notify.events) == ("TEAM_WEBHOOK", ["GO", "NO-GO", "FAILURE"])
 
 
 def in_bash(project, script, **variables):
