@@ -36,8 +36,12 @@ def open_instance(project: Project) -> Iterator[dg.DagsterInstance]:
             f"DAGSTER_HOME is `{home}`, which must be the absolute path of a folder that exists. Correct it, or "
             f"unset it to use {project.dagster_home}."
         )
+    from dagster._core.instance.ref import InstanceRef
+
+    from bench_assets.instance.sqlite import keeping_open
+
     try:
-        instance = dg.DagsterInstance.get()
+        instance = dg.DagsterInstance.from_ref(keeping_open(InstanceRef.from_dir(str(home))))
     except dg.DagsterError as error:
         reason = str(error).strip().splitlines()[0]
         raise InvalidInput(

@@ -6,9 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
-from tests.endtoend.project import UserProject, quiz
+from tests.endtoend.project import ECHO, UserProject, quiz, write_package
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,3 +58,34 @@ def test_a_steps_own_code_is_not_imported_before_the_step(project):
     ours = modules("from bench_assets.definitions import defs\ndefs().get_repository_def()", cwd=project)
     later = ("execution", "judging", "analysis", "environments", "planning", "watching")
     assert not {name for name in ours if name.startswith(tuple(f"bench_assets.{part}" for part in later))}
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory):
+    """Return how many events a whole `bench-assets run` writes, by stage, at some number of shards."""
+    folder = tmp_path_factory.mktemp("events")
+
+    def count(shards: int) -> list[int]:
+        home = folder / f"{shards}" / "dagster_home"
+        home.mkdir(parents=True)
+        made = UserProject(folder=home.parent, cache=folder / "cache")
+        name = made.benchmark(quiz(shards * 2))
+        spec = home.parent / "benchmarks" / "quiz" / "1.0" / "benchmark.yaml"
+        spec.write_text(spec.read_text(encoding="utf-8").replace("shards: 2", f"shards: {shards}"), encoding="utf-8")
+        write_package(home.parent / "agent", ECHO)
+        done = made.cli("run", "--benchmark", name, "--agent", "./agent", "--agent-entry-point", "agent")
+        assert done.returncode == 0, done.stderr
+        instance = dg.DagsterInstance.local_temp(str(home))
+        with instance:
+            runs = sorted(instance.get_run_records(), key=lambda record: record.create_timestamp)
+            return [len(instance.all_logs(record.dagster_run.run_id)) for record in runs]
+
+    return count
+
+
+def test_each_shard_costs_dagster_the_same_few_events(events):
+    few, many = events(2), events(8)
+    first, shards, last = zip(few, many, strict=True)
+    assert first[0] == first[1]
+    assert last[0] == last[1]
+    assert (shards[1] - shards[0]) / 6 == 6
