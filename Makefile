@@ -7,7 +7,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export DAGSTER_HOME ?= $(CURDIR)/dagster_home
 
-.PHONY: help demo test chaos bench ui team lint format requirements clean
+.PHONY: help demo test chaos bench peers ui team lint format requirements clean
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -22,6 +22,15 @@ chaos: .venv/dev ## Kill a run again and again and compare; SEED=7 KILLS=200 rep
 
 bench: .venv/dev ## Measure how fast it is, beside what it is compared with; ITEM=judging, ROUNDS=5, QUICK=1, WRITE=1.
 	@$(BIN)/python -m perf $(ITEM) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(QUICK),--quick) $(if $(WRITE),--write)
+
+peers: .venv/dev ## Install what `make bench ITEM=whole_run` compares with: Inspect AI, and promptfoo where there is npm.
+	@place=.bench/perf/peers
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $$place/inspect
+	$(BIN)/uv pip install --quiet --python $$place/inspect/bin/python --requirement perf/peers/inspect.txt
+	if ! command -v npm > /dev/null; then echo "There is no npm here: promptfoo is left out."; exit 0; fi
+	mkdir -p $$place/promptfoo
+	npm install --prefix $$place/promptfoo --no-save --no-package-lock --no-audit --no-fund --loglevel=error \
+	  $$(cat perf/peers/promptfoo.txt)
 
 ui: .venv/runtime ## Open Dagster's UI on port 3000.
 	@$(BIN)/python examples/abacus/make_repository.py .bench/demo/abacus
