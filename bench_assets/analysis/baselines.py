@@ -10,32 +10,8 @@ from bench_assets.contracts.gate import Verdict
 from bench_assets.contracts.gate_policy import GatePolicy
 
 
-class EarlierGate(Protocol):
-    """What is needed of an earlier decision: a `GateDecision`, or a row that has the same."""
-
-    @property
-    def benchmark(self) -> str:
-        """`name@version`."""
-
-    @property
-    def candidate(self) -> str:
-        """The key."""
-
-    @property
-    def run_id(self) -> str:
-        """The run that was decided on."""
-
-    @property
-    def verdict(self) -> Verdict:
-        """What the gate said."""
-
-    @property
-    def decided_at(self) -> str:
-        """ISO 8601, UTC."""
-
-
-class EarlierRun(Protocol):
-    """What is needed of a finished run: a `RunRecord`, or a row that has the same."""
+class OfRun(Protocol):
+    """What belongs to one finished run."""
 
     @property
     def benchmark(self) -> str:
@@ -48,6 +24,22 @@ class EarlierRun(Protocol):
     @property
     def run_id(self) -> str:
         """Its id."""
+
+
+class EarlierGate(OfRun, Protocol):
+    """What is needed of an earlier decision: a `GateDecision`, or a row that has the same."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the gate said."""
+
+    @property
+    def decided_at(self) -> str:
+        """ISO 8601, UTC."""
+
+
+class EarlierRun(OfRun, Protocol):
+    """What is needed of a finished run: a `RunRecord`, or a row that has the same."""
 
     @property
     def start_time(self) -> str:
