@@ -5,7 +5,7 @@ import json
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from bench_assets.analysis.usage import money_of, tokens_of
@@ -36,6 +36,7 @@ class Columns:
         """Codes, by question and repetition; what never came is `missing`."""
         self.beyond = 0
         """Executions of a repetition that was not planned."""
+        self._kept: dict[str, tuple[Outcome, ...]] | None = None
         self._ids = bytearray()
         self._ends = array("Q")
         self._asked = bytearray()
@@ -44,7 +45,7 @@ class Columns:
 
     def __len__(self) -> int:
         """Return how many questions there are."""
-        return len(self.numbers)
+        return len(self.outcomes) // self.repetitions
 
     def add(self, answer: AnswerRecord, score: ScoreRecord) -> bool:
         """Note how an execution ended; return False where its question's text is another than before."""
@@ -67,6 +68,19 @@ class Columns:
                     self._cost(name)[place] = value
         return True
 
+    def forget(self, *, but: Iterable[str]) -> None:
+        """Forget which id has which number, for a run that is held against no other; keep what became of a few.
+
+        Only without repetitions, where a question's number is its answer's place.
+        """
+        self._kept = {question_id: self.outcomes_of(question_id) for question_id in but}
+        self.numbers = TextNumbers()
+
+    @property
+    def is_numbered(self) -> bool:
+        """Return whether `numbers` knows every question: nothing was forgotten."""
+        return self._kept is None
+
     def is_settled(self, question_id: str, repetition: int) -> bool:
         """Return whether an execution came already."""
         number = self.numbers.find(question_id)
@@ -75,15 +89,17 @@ class Columns:
         return self.outcomes[number * self.repetitions + repetition - 1] != MISSING
 
     def outcomes_of(self, question_id: str) -> tuple[Outcome, ...]:
-        """Return the outcomes of a question's repetitions; none for a question that never came."""
-        number = self.numbers.find(question_id)
-        return () if number is None else self.outcomes_at(number)
+        """Return the outcomes of a question's repetitions; none for a question that never came.
 
-    def outcomes_at(self, number: int) -> tuple[Outcome, ...]:
-        """Return the outcomes of the repetitions of the question with a number."""
-        return tuple(
-            OUTCOMES[code] for code in self.outcomes[number * self.repetitions : (number + 1) * self.repetitions]
-        )
+        Raises KeyError for one that was forgotten.
+        """
+        if self._kept is not None:
+            return self._kept[question_id]
+        number = self.numbers.find(question_id)
+        if number is None:
+            return ()
+        codes = self.outcomes[number * self.repetitions : (number + 1) * self.repetitions]
+        return tuple(OUTCOMES[code] for code in codes)
 
     def correct_of(self) -> Counter[int]:
         """Return how many questions have 0, 1, 2, … repetitions correct."""

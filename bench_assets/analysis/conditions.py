@@ -75,7 +75,7 @@ def must_pass_check(candidate: ObservedRun, *, ids: list[str]) -> GateCheck:
         known_wrong = outcomes - {"correct"} - UNJUDGED
         (failed if known_wrong or not outcomes else unsettled).append(id_)
     if failed:
-        absent = [id_ for id_ in failed if id_ not in candidate.columns.numbers]
+        absent = [id_ for id_ in failed if not candidate.columns.outcomes_of(id_)]
         more = f" Not in this run: {some(absent)}." if absent else ""
         counted = f"{len(failed)} of the {len(ids)} questions that must pass"
         return _check("must_pass", "fail", f"Not passed: {counted} ({some(failed)}).{more}")

@@ -151,7 +151,7 @@ def quantile(ordered: Sequence[int], share: float) -> float:
 
 
 def latency(durations: Iterable[int]) -> Latency | None:
-    """Return the quantiles of durations in milliseconds; None when there are none."""
+    """Return the quantiles of durations in milliseconds; None when there are none. May put an array into order."""
     ordered = _sorted(durations)
     if not len(ordered):
         return None
@@ -161,12 +161,12 @@ def latency(durations: Iterable[int]) -> Latency | None:
 
 
 def _sorted(durations: Iterable[int]) -> Sequence[int]:
-    numbers = array("q", durations)
+    numbers = durations if isinstance(durations, array) and durations.typecode == "q" else array("q", durations)
     if len(numbers) < MANY:
         return sorted(numbers)
     import numpy as np
 
-    np.frombuffer(numbers, dtype=np.int64).sort()  # in its place
+    np.frombuffer(numbers, dtype=np.int64).sort()  # in its place, as there is no need for another one
     return numbers
 
 

@@ -86,8 +86,8 @@ class ObservedRun:
         """
         step, outcomes = self.repetitions, self.columns.outcomes
         under_way: dict[int, tuple[AnswerRecord, dict[int, Observation]]] = {}
-        for answer, score in joined(self.run, self.answers, self.scores):
-            number = self.columns.numbers.find(answer.id)
+        for place, (answer, score) in enumerate(joined(self.run, self.answers, self.scores)):
+            number = self.columns.numbers.find(answer.id) if self.columns.is_numbered else place
             if number is None or number not in wanted:
                 continue
             first, of = under_way.setdefault(number, (answer, {}))
@@ -106,13 +106,14 @@ def observe_run(
     scores: Iterable[ScoreRecord],
     meta: Mapping[str, Mapping[str, JsonValue]] | None = None,
     pairing: bool = True,
+    named: Iterable[str] = (),
 ) -> ObservedRun:
     """Read a finished run's files once; the two streams may be in different orders, which costs memory.
 
     `answers` and `scores` can be iterated over again: the texts of what is shown are read then. `meta` maps question
     ids to the dataset's `meta`, for groups; None leaves groups out. `pairing` False is enough for a run that is held
-    against no other. Raises InvalidInput for a run that is not finished, and for answers and scores that do not belong
-    together.
+    against no other: of that, single questions are known only where they are `named`. Raises InvalidInput for a run
+    that is not finished, and for answers and scores that do not belong together.
     """
     if run.status != "finished":
         raise InvalidInput(
@@ -129,6 +130,9 @@ def observe_run(
             f"The run `{run.run_id}` holds more than its plan of {selection.questions} questions × "
             f"{selection.repetitions} repetitions. Its files are not all its own."
         )
+    lost = selection.questions - len(columns)
+    if not pairing and selection.repetitions == 1:
+        columns.forget(but=named)
     return ObservedRun(
         run=run,
         summary=summary,
@@ -136,7 +140,7 @@ def observe_run(
         answers=answers,
         scores=scores,
         meta=meta or {},
-        lost=selection.questions - len(columns),
+        lost=lost,
     )
 
 

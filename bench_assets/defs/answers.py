@@ -76,8 +76,8 @@ def _answers(
         given = _given_variables(context, plan)
         stage = AnswerStage(workspace, plan, benchmark, env_overrides=given, only=only, log_ipc=config.log_ipc)
         with stage:
-            for partition in shards:
-                yield _shard(stage, partition)
+            for shard in stage.in_turn(split(partition)[1] for partition in shards):
+                yield _shard(stage, f"{candidate}|{shard}")
 
 
 def _shard(stage: "AnswerStage", partition: str) -> PartitionOutput:

@@ -12,7 +12,7 @@ from typing import Protocol, Self, runtime_checkable
 
 from bench_assets.contracts.answer import SettledExecution
 from bench_assets.execution.journal_lines import SettledStatus
-from bench_assets.execution.local_journal import LocalJournal, LocalRecords, read_file
+from bench_assets.execution.local_journal import LocalJournal, LocalRecords, count_lines, read_file
 from bench_assets.execution.object_journal import ObjectJournal, ObjectStore, SegmentRecords, read_segments
 from bench_assets.execution.settled_index import SettledIndex
 
@@ -22,6 +22,7 @@ __all__ = [
     "SettledIndex",
     "SettledRecords",
     "SettledStatus",
+    "count_records",
     "open_journal",
     "open_settled",
     "read_settled",
@@ -132,6 +133,15 @@ def open_settled(place: Place, *, prefix: str = "", run_id: str, shard: str) -> 
     assert not isinstance(place, Path)
     key = "/".join(filter(None, (prefix.strip("/"), run_id, shard)))
     return SegmentRecords(place, prefix=key, run_id=run_id, shard=shard)
+
+
+def count_records(place: Place, *, prefix: str = "", run_id: str, shard: str) -> int | None:
+    """Return how many records a journal holds, without a look into them; None in an object store, where it would cost.
+
+    An execution that was settled again counts again.
+    """
+    file = _file(place, prefix=prefix, run_id=run_id, shard=shard)
+    return None if file is None else count_lines(file)
 
 
 def _file(place: Place, *, prefix: str, run_id: str, shard: str) -> Path | None:

@@ -190,6 +190,14 @@ def read_file(path: Path, *, run_id: str, shard: str) -> Iterator[SettledExecuti
                     yield record
 
 
+def count_lines(path: Path) -> int:
+    """Return how many records a file seems to hold: its lines but the first; 0 for none."""
+    if not path.exists():
+        return 0
+    with _told(path, "read"), path.open("rb", buffering=0) as file:
+        return max(0, sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 18), b"")) - 1)
+
+
 def _scan(path: Path, *, run_id: str, shard: str) -> Iterator[tuple[int, SettledExecution | None, int]]:
     r"""Yield offset, record (None: the header) and length of each line; stop at a torn end.
 

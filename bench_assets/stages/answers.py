@@ -14,7 +14,7 @@ from bench_assets.contracts.base import clean_json, dump_json
 from bench_assets.contracts.plan import Plan, VariableDigest
 from bench_assets.errors import Interrupted, InvalidPlan, StorageFailed
 from bench_assets.execution.engine import AgentIdentity, Engine, Progress
-from bench_assets.execution.journal import Journal, open_journal
+from bench_assets.execution.journal import Journal, count_records, open_journal
 from bench_assets.execution.launch import WorkerLaunch, agent_variables
 from bench_assets.planning.only import Only
 from bench_assets.planning.questions import Layout, PlannedExecution, shard_size
@@ -85,6 +85,19 @@ class AnswerStage:
             self._engine.close()
         if self._journal is not None:
             self._journal.close()
+
+    def in_turn(self, shards: Iterable[str]) -> list[str]:
+        """Return shards in the order to materialize them: those with open executions first, as far as that shows.
+
+        What is whole costs only the writing of its file, which somebody who resumes a run is not to wait for first.
+        """
+        place, prefix = checkpoint_place(self._workspace, self._plan)
+
+        def seems_whole(shard: str) -> bool:
+            found = count_records(place, prefix=prefix, run_id=self._plan.run_id, shard=shard)
+            return found is not None and found >= shard_size(self._plan, shard=shard)
+
+        return sorted(shards, key=seems_whole)
 
     def shard(self, shard: str, counts: ShardCounts) -> Iterator[AnswerRecord]:
         """Ask what is open in a shard, then yield all its answers in the plan's order, filling `counts`.

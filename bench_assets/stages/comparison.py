@@ -97,7 +97,7 @@ def assess(
             gates=[one.lasting for one in others if one.lasting is not None],
             runs=_baseline_runs(workspace, others, benchmark=run.benchmark),
         )
-    candidate = read_run(workspace, run_id, pairing=baseline.run_id is not None)
+    candidate = read_run(workspace, run_id, pairing=baseline.run_id is not None, named=policy.must_pass)
     before = read_run(workspace, baseline.run_id) if baseline.run_id else None
     comparison = compare(before, candidate) if before else None
     calibration = candidate.summary.judging.calibration if candidate.summary.judging else None

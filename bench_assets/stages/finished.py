@@ -1,7 +1,7 @@
 """Finished runs, found by run_id or by candidate and read from their bundles."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from bench_assets.analysis.runs import ObservedRun, observe_run
@@ -38,11 +38,11 @@ def read_finished(workspace: Workspace, run_id: str) -> tuple[RunRecord, Summary
     return run, summary
 
 
-def read_run(workspace: Workspace, run_id: str, *, pairing: bool = True) -> ObservedRun:
+def read_run(workspace: Workspace, run_id: str, *, pairing: bool = True, named: Iterable[str] = ()) -> ObservedRun:
     """Return a finished run with every execution, and its questions' `meta` where the dataset is still the same.
 
-    `pairing` False is enough for a run that is held against no other. Raises InvalidInput as `read_finished`, and for
-    files that do not belong together.
+    `pairing` False is enough for a run that is held against no other: then only the `named` questions can be asked for
+    one by one. Raises InvalidInput as `read_finished`, and for files that do not belong together.
     """
     run, summary = read_finished(workspace, run_id)
     bundle = RunBundle(workspace.store, run_id)
@@ -53,6 +53,7 @@ def read_run(workspace: Workspace, run_id: str, *, pairing: bool = True) -> Obse
         scores=ScoreFile(workspace.store, bundle.key("scores.jsonl")),
         meta=_meta(workspace, run),
         pairing=pairing,
+        named=named,
     )
 
 
