@@ -82,7 +82,7 @@ class Evaluated:
         result = self._folder / "peaks.json"
         for candidate in candidates or ("echo@local",):
             self._setting.note(f"{self._count:,} questions, {candidate}")
-            command = [sys.executable, "-m", "perf.peaks", result, "run", "--benchmark", "quiz@1.0"]
+            command: list[str | Path] = [sys.executable, "-m", "perf.peaks", result, "run", "--benchmark", "quiz@1.0"]
             run([*command, "--agent", candidate], cwd=self._folder, environ=environ)
         found: Parts = json.loads(result.read_text(encoding="utf-8"))
         shutil.rmtree(self._folder)
