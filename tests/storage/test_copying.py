@@ -44,17 +44,17 @@ def test_rows_are_made_while_they_are_read_and_once_only() -> None:
 
     def counted() -> Iterator[ExecutionRow]:
         nonlocal made
-        for number in range(3 * TOGETHER):
+        for number in range(10):
             made += 1
-            yield execution(f"q{number}")
+            yield execution(f"q{number}", answer="x" * (TOGETHER // 2))
 
     with row_stream("a-run", counted()) as rows:
         first = rows.read()
-        assert made == TOGETHER
+        assert made == 2
         rows.rewind()
         assert rows.read() == first, "a connection that breaks is given the same lines again"
-        assert made == TOGETHER
+        assert made == 2
         rest = b"".join(iter(rows.read, b""))
-        assert (first + rest).count(b"\n") == made == 3 * TOGETHER
+        assert (first + rest).count(b"\n") == made == 10
         rows.digest()
-        assert made == 3 * TOGETHER
+        assert made == 10

@@ -211,6 +211,12 @@ def test_a_long_id_does_not_lose_the_row(database: Database) -> None:
     assert database.executions(RUN_ID) == rows
 
 
+def test_long_answers_come_whole(database: Database) -> None:
+    rows = [execution(f"q{number}", answer=f"{number}\n" * 1_000_000) for number in range(3)]
+    database.store_run(run_record(), summary(), rows)
+    assert database.executions(RUN_ID) == rows
+
+
 def test_what_postgres_cannot_hold_does_not_lose_the_row(database: Database) -> None:
     hard = {
         "nul": "a\0b",

@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from itertools import islice
 from typing import IO
 
 from bench_assets.contracts.base import clean_text
@@ -14,8 +13,8 @@ from bench_assets.storage.postgres.rows import ExecutionRow
 IN_MEMORY = 1 << 20
 """Bytes of encoded rows that are kept in memory before they go to a temporary file."""
 
-TOGETHER = 200
-"""Rows that are handed on at once."""
+TOGETHER = 1 << 16
+"""Bytes of lines that are handed on at once, or one line where it is longer."""
 
 
 class RowStream:
@@ -56,13 +55,16 @@ class RowStream:
         return sha256(f"{self._count}:{self._total}".encode()).hexdigest()
 
     def _make(self) -> bytes:
-        lines = []
-        for row in islice(self._rows, TOGETHER):
+        lines, size = [], 0
+        for row in self._rows:
             stable, volatile = encoded(row)
             lines.append(b"%b\t%b\t%b\n" % (self._start, stable, volatile))
             # A sum of digests does not depend on the rows' order, and needs no memory.
             self._total += int.from_bytes(sha256(stable).digest())
             self._count += 1
+            size += len(lines[-1])
+            if size >= TOGETHER:
+                break
         made = b"".join(lines)
         self._spool.write(made)
         return made
