@@ -19,6 +19,7 @@ from bench_assets.cli.last_stage import check_last_stage
 from bench_assets.cli.outcome import Result, show
 from bench_assets.cli.project import open_project
 from bench_assets.cli.request import Request, absolute_place
+from bench_assets.cli.standby import StandBy
 from bench_assets.contracts.plan import Plan
 from bench_assets.contracts.run import FinishedRun
 from bench_assets.definitions import build_definitions
@@ -127,9 +128,10 @@ class Evaluation:
             answers = settled_answers(self._workspace, plan, self._benchmark)
             keep_unfinished(self._workspace, plan, answers=answers, status="checkpoint")
             return Result(plan, self._workspace.store.url(f"runs/{plan.run_id}"))
-        last = self._materialize(
-            [self._key(name) for name in LAST], {PARTITION_NAME_TAG: self._candidate}, {}, raising=False
-        )
+        with StandBy(self._workspace):
+            last = self._materialize(
+                [self._key(name) for name in LAST], {PARTITION_NAME_TAG: self._candidate}, {}, raising=False
+            )
         failed = list(check_last_stage(last, needed=NEEDED))
         finished = FinishedRun.from_json(self._stored("summary"), source="the summary")
         assessment = assessment_of(self._workspace, benchmark=plan.benchmark, candidate=self._candidate)

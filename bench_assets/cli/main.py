@@ -3,6 +3,7 @@
 Exit codes: 0 finished, 1 no usable result, 2 bad input, 130 interrupted.
 """
 
+import gc
 import importlib
 import sys
 from collections.abc import Sequence
@@ -73,7 +74,9 @@ def group() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
-    sys.exit(execute(sys.argv[1:] if arguments is None else list(arguments)))
+    code = execute(sys.argv[1:] if arguments is None else list(arguments))
+    gc.freeze()  # the process ends, and Python would look through every object of it once more
+    sys.exit(code)
 
 
 def execute(arguments: list[str]) -> int:

@@ -1,5 +1,6 @@
 """`bench-assets run`: one evaluation from start to end."""
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,11 @@ def run(**options: Any) -> int:
 
     The same command again costs only what is new: the environment is cached. With --resume, answers are too.
     """
+    # What is imported lives as long as the process; looking through all of it again and again helps nobody.
+    gc.disable()
     from bench_assets.cli.evaluation import evaluate
     from bench_assets.cli.request import Request
 
+    gc.freeze()
+    gc.enable()
     return evaluate(Request(**options))
