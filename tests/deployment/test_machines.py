@@ -73,8 +73,12 @@ def test_eight_machines_restore_one_build_and_sum_up_to_what_one_gives(team, run
 
     shared = [key for key in runner.workspace.store.list("environments/shared/") if key.endswith(".json")]
     assert len(shared) == 1
-    assert [len(machine.environments) for machine in machines] == [1] * SHARDS
-    assert all("restoring the environment of kg@many from its lock" in output for output, _ in ended[:SHARDS])
+    assert [len(machine.environments) for machine in machines[1:]] == [1] * (SHARDS - 1)
+    restoring = "restoring the environment of kg@many from its lock"
+    assert all(restoring in output for output, _ in ended[1:SHARDS])
+    # Of the two on one shard, the one that comes when all is answered needs no environment.
+    assert restoring in first + second
+    assert machines[0].environments or twin.environments
 
     runner.materialize("scores", first="kg@many|000", last=f"kg@many|{SHARDS - 1:03d}")
     runner.materialize("summary", "result_rows", first="kg@many")
