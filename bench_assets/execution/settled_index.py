@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import get_args
+from weakref import WeakMethod
 
 from bench_assets.contracts.answer import ErrorKind, SettledExecution
 from bench_assets.execution.journal_lines import SettledStatus
@@ -21,8 +22,8 @@ class SettledIndex(Mapping[str, SettledStatus]):
     """
 
     def __init__(self, read: Callable[[int], SettledExecution]) -> None:
-        """`read` returns the last record of the execution with a number."""
-        self._read = read
+        """`read` is a method of whoever owns the index; it returns the last record of the execution with a number."""
+        self._read = WeakMethod(read)  # else the two would hold each other, until some collector comes by
         self._numbers = TextNumbers()
         self._places = array("Q")
         self._lengths = array("I")
@@ -66,8 +67,10 @@ class SettledIndex(Mapping[str, SettledStatus]):
 
     def __iter__(self) -> Iterator[str]:
         """Yield the execution_ids, in the order in which they were first settled."""
+        read = self._read()
+        assert read is not None
         for number in range(len(self)):
-            yield self._read(number).execution_id
+            yield read(number).execution_id
 
     def __len__(self) -> int:
         """Return how many executions are settled."""
