@@ -2,7 +2,7 @@ import pytest
 
 from bench_assets.analysis.comparison import compare
 from bench_assets.analysis.sentences import effect_sentence, p_text, points
-from bench_assets.analysis.transitions import kind_of
+from bench_assets.analysis.transitions import AllTransitions, Outcomes, kind_of
 from bench_assets.contracts.comparison import Comparison
 from bench_assets.errors import InvalidInput
 from tests.analysis.observing import numbered, observed
@@ -143,3 +143,23 @@ def test_a_p_value_is_never_quoted_without_its_n():
 
 def test_a_difference_that_rounds_to_nothing_has_no_sign():
     assert (points(-0.0001), points(0.0249), points(None)) == ("0.0 points", "+2.5 points", "-")
+
+
+def test_of_many_questions_those_that_changed_are_listed_and_all_are_counted():
+    before = observed(numbered([("correct", 6), ("incorrect", 3)]))
+    after = observed({**numbered([("correct", 6), ("incorrect", 3)]), "q4": "incorrect", "q8": "correct"}, "kg@v2")
+    whole, short = compare(before, after), compare(before, after, most_listed=4)
+    assert [one.id for one in short.transitions] == ["q4", "q6", "q7", "q8"]
+    assert (short.left_out, whole.left_out) == (5, 0)
+    assert short.counts == whole.counts
+    assert short.effect == whole.effect
+    assert compare(before, after, most_listed=0).transitions == []
+
+
+def test_what_became_of_all_questions_is_told_without_their_texts():
+    before = observed({"q1": ["correct", "correct"], "q2": ["correct", "incorrect"], "q3": ["missing", "agent_error"]})
+    after = observed({"q1": ["agent_error", "agent_error"], "q2": ["correct", "correct"]}, "kg@v2", questions=3)
+    told = list(AllTransitions(before, after))
+    fields = Outcomes._fields
+    assert told == [Outcomes(*(getattr(one, name) for name in fields)) for one in compare(before, after).transitions]
+    assert [one.kind for one in told] == ["to_error", "flaky", "still_error"]

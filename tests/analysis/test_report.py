@@ -6,9 +6,10 @@ from html.parser import HTMLParser
 
 import pytest
 
+from bench_assets.analysis.report import page as page_module
 from bench_assets.analysis.report.html import Html, join, sentence, tag
 from bench_assets.analysis.report.page import render_report
-from bench_assets.analysis.report.rows import script_json
+from bench_assets.analysis.report.rows import run_data, script_json
 from tests.analysis.observing import numbered, observed
 from tests.analysis.reporting import NASTY, report
 
@@ -115,3 +116,12 @@ def test_text_is_escaped_unless_it_is_html_already():
 
 def test_json_for_a_script_survives_what_json_cannot_hold():
     assert json.loads(script_json({"a": "\ud800</script>", "b": float("nan")})) == {"a": "\ufffd</script>", "b": None}
+
+
+def test_a_page_says_how_many_questions_it_leaves_out(monkeypatch):
+    monkeypatch.setattr(page_module, "MOST_LISTED", 3)
+    run = observed(numbered([("correct", 4), ("incorrect", 1)]))
+    page = render_report(run)
+    assert "3 of 5 questions are listed, what is not right first; <code>answers.jsonl</code> has all of them." in page
+    shown = [one["id"] for one in json.loads("".join(run_data(run, most=3)))["questions"]]
+    assert shown == ["q0", "q1", "q4"]

@@ -72,3 +72,22 @@ def test_usage_is_read_as_money_or_tokens():
     assert tokens_of({"prompt_tokens": 3, "completion_tokens": 4}) == 7
     assert tokens_of({"total_tokens": 9, "prompt_tokens": 3, "completion_tokens": 4}) == 9
     assert tokens_of({"prompt_tokens": 3}) is None
+
+
+def test_a_run_that_is_held_against_no_other_knows_single_questions_by_name_only():
+    said, scored = records({"q1": "correct", "q2": "agent_error", "q3": "incorrect"})
+    summary = summarize(zip(said, scored, strict=True), questions=3, repetitions=1, partial=False)
+    run = run_record(selection=Selection(questions=3))
+    found = observe_run(run, summary, answers=said, scores=scored[::-1], pairing=False, named=["q2", "q9"])
+    assert (found.columns.outcomes_of("q2"), found.columns.outcomes_of("q9")) == (("agent_error",), ())
+    with pytest.raises(KeyError):
+        found.columns.outcomes_of("q1")
+    assert [detail.id for _, detail in found.details({0, 2})] == ["q1", "q3"]
+    assert found.columns.correct_of() == {0: 2, 1: 1}
+
+
+def test_repetitions_that_lie_apart_become_one_question_again():
+    said, scored = records({"q1": ["correct", "missing", "incorrect"], "q2": ["correct", "correct", "correct"]})
+    run = read(said[::-1], scored, questions=2, repetitions=3)
+    details = {detail.id: [one.outcome for one in detail.executions] for _, detail in run.details({0, 1})}
+    assert details == {"q1": ["correct", "missing", "incorrect"], "q2": ["correct"] * 3}

@@ -12,7 +12,7 @@ import pytest
 
 from bench_assets.contracts.answer import Attempt, ErrorInfo, SettledExecution
 from bench_assets.errors import JournalDamaged, ShardBusy, StorageFailed
-from bench_assets.execution.journal import open_journal, read_settled
+from bench_assets.execution.journal import count_records, open_journal, open_settled, read_settled
 
 
 def record(name, answer="yes", **more):
@@ -282,3 +282,24 @@ def test_closing_twice_is_harmless(opened, caplog):
     journal.close()
     journal.close()
     assert not caplog.text
+
+
+def test_what_is_settled_can_be_looked_up_while_another_process_writes(opened, tmp_path):
+    with open_settled(tmp_path, prefix="checkpoints", run_id="run", shard="000") as none:
+        assert (len(none.settled()), "e-q1" in none.settled()) == (0, False)
+    with opened() as journal:
+        for one in (failed("q1"), record("q2"), record("q1", answer="now")):
+            journal.append(one)
+        journal.flush()
+        with open_settled(tmp_path, prefix="checkpoints", run_id="run", shard="000") as found:
+            assert list(found.settled()) == ["e-q1", "e-q2"]
+            assert (found.settled().answered, found.read("e-q1").answer) == (2, "now")
+            with pytest.raises(KeyError):
+                found.read("e-q3")
+    assert list(tmp_path.rglob("*.jsonl")) == [tmp_path / "checkpoints" / "run" / "000.jsonl"]
+
+
+def test_records_are_counted_without_a_look_into_them(opened, tmp_path):
+    assert count_records(tmp_path, prefix="checkpoints", run_id="run", shard="000") == 0
+    write(opened, failed("q1"), record("q2"), record("q1"))
+    assert count_records(tmp_path, prefix="checkpoints", run_id="run", shard="000") == 3

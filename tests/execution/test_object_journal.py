@@ -14,7 +14,7 @@ import pytest
 from bench_assets.errors import JournalDamaged, ObjectMissing, ShardBusy, StorageFailed
 from bench_assets.execution import lease as lease_module
 from bench_assets.execution import object_journal
-from bench_assets.execution.journal import open_journal, read_settled
+from bench_assets.execution.journal import count_records, open_journal, open_settled, read_settled
 from bench_assets.storage.objects import S3Store
 from tests.execution.conftest import execution, wait_for
 from tests.execution.test_journal import failed, record
@@ -88,6 +88,19 @@ def test_records_go_into_numbered_segments_and_come_back(store):
         assert journal.read("e-later") == record("later")
     found = list(read_settled(store, prefix="checkpoints", run_id="run", shard="000"))
     assert [one.id for one in found] == ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q0", "later"]
+
+
+def test_what_is_settled_can_be_looked_up_without_the_lease(store):
+    with opened(store) as journal:
+        for number in range(7):
+            journal.append(record(f"q{number}", answer=str(number)))
+        journal.append(failed("q9"))
+        journal.append(record("q0", answer="again"))
+        assert journal.read("e-q0").answer == "again"
+        with open_settled(store, prefix="checkpoints", run_id="run", shard="000") as found:
+            assert (len(found.settled()), found.settled().answered) == (8, 7)
+            assert [found.read(f"e-q{number}").answer for number in (6, 0, 3)] == ["6", "again", "3"]
+    assert count_records(store, prefix="checkpoints", run_id="run", shard="000") is None
 
 
 def test_a_segment_is_written_when_it_is_full_or_after_a_moment(store, monkeypatch):
