@@ -1,7 +1,10 @@
 """What is held against what, and what is kept of it."""
 
+import json
+
 import pytest
 
+from bench_assets.analysis import comparison as comparing
 from bench_assets.errors import InvalidBenchmark, InvalidInput
 from bench_assets.stages.benchmark import check_benchmark
 from bench_assets.stages.comparison import assess
@@ -136,3 +139,26 @@ def test_a_gate_that_asks_for_a_question_that_is_not_there_is_refused(project):
     with pytest.raises(InvalidBenchmark, match=r"benchmark\.yaml: `gate\.must_pass` names.*`q100`, `q99`"):
         check_benchmark(runs.benchmark)
     assert check_benchmark(Runs(project, gate="{must_pass: [q1]}").benchmark).rows == 40
+
+
+def test_of_a_large_comparison_the_files_list_what_changed_and_the_rows_tell_of_all(runs, monkeypatch):
+    monkeypatch.setattr(comparing.compare, "__kwdefaults__", {"fields": None, "most_listed": 6})
+    runs.decided("kg@v1", right=30)
+    run_id = runs.add("kg@v2", right=27)
+    made = runs.assess("kg@v2")
+    text = runs.file(run_id, "comparison.json").read_text()
+    assert text == json.dumps(made.comparison.to_json(), ensure_ascii=False, indent=2) + "\n"
+    assert strict(text)["left_out"] == 34
+    assert [one["kind"] for one in strict(text)["transitions"]] == ["broken"] * 3 + ["still_wrong"] * 3
+    assert "6 of 40 questions are listed, what changed first" in runs.file(run_id, "report.html").read_text()
+    rows = list(made.transitions)
+    assert [one.kind for one in rows] == ["still_right"] * 27 + ["broken"] * 3 + ["still_wrong"] * 10
+    assert [one.id for one in made.transitions] == [one.id for one in rows] == [f"q{n}" for n in range(40)]
+
+
+def test_a_comparison_is_written_as_it_would_be_as_a_whole(runs):
+    runs.decided("kg@v1", right=30)
+    run_id = runs.add("kg@v2", right=10, answers={"q15": 'any "transitions": []'})
+    made = runs.assess("kg@v2")
+    text = runs.file(run_id, "comparison.json").read_text()
+    assert text == json.dumps(made.comparison.to_json(), ensure_ascii=False, indent=2) + "\n"

@@ -9,10 +9,13 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from bench_assets.catalog.benchmarks import list_benchmarks
+from bench_assets.catalog import dataset
+from bench_assets.catalog.benchmarks import find_benchmark, list_benchmarks
 from bench_assets.catalog.project import Project
 from bench_assets.definitions import build_definitions
 from bench_assets.resources.failures import BenchFailure
+from bench_assets.stages.answers import AnswerStage
+from bench_assets.stages.plan import current_plan
 from bench_assets.stages.progress import LogReporter
 from bench_assets.stages.workspace import Workspace
 from tests.endtoend.project import ECHO, UserProject, quiz, records, write_package
@@ -140,6 +143,32 @@ def test_a_changed_dataset_needs_a_new_plan(runner):
     dataset.write_text(dataset.read_text().replace("word 1", "word one"), encoding="utf-8")
     with pytest.raises(BenchFailure, match="has changed since the plan"):
         runner.materialize("answers", first="echo@1|000")
+
+
+def test_a_row_of_the_dataset_is_read_a_fixed_number_of_times_however_many_shards_there_are(runner, monkeypatch):
+    read, hashed = [], []
+    plain, digest = dataset._plain_question, dataset._digest
+    monkeypatch.setattr(dataset, "_plain_question", lambda *row: (read.append(row), plain(*row))[1])
+    monkeypatch.setattr(dataset, "_digest", lambda path: (hashed.append(path), digest(path))[1])
+    monkeypatch.setattr(dataset, "SETTLED_NS", 0)
+    runner.materialize("agent_environment", "plan", first="echo@1")
+    runner.materialize("answers", "scores", first="echo@1|000", last="echo@1|001")
+    # Checked, and laid out for the run's population, for what is open and for the file; each shard looks at line 1.
+    assert len(read) <= 8 * 4 + 2 * 2
+    assert len(hashed) == 1
+
+
+def test_shards_with_open_questions_come_first(runner):
+    runner.materialize("agent_environment", "plan", first="echo@1")
+    runner.materialize("answers", first="echo@1|000")
+    benchmark = find_benchmark(runner.workspace.project.benchmarks, "quiz@1.0")
+    plan = current_plan(runner.workspace, benchmark=benchmark, candidate="echo@1")
+    asked_first = ["000", "001"] if "s3://" in runner.workspace.store.root_url else ["001", "000"]
+    with AnswerStage(runner.workspace, plan, benchmark) as stage:
+        assert stage.in_turn(["000", "001"]) == asked_first
+    runner.materialize("answers", first="echo@1|000", last="echo@1|001")
+    with AnswerStage(runner.workspace, plan, benchmark) as stage:
+        assert stage.in_turn(["000", "001"]) == ["000", "001"]
 
 
 def test_answers_of_the_run_before_are_not_scored_or_counted_for_a_new_plan(runner):
