@@ -7,11 +7,11 @@ from bench_assets.contracts.comparison import TransitionRow
 from bench_assets.contracts.gate import GateDecision
 from bench_assets.contracts.run import RunRecord, Summary
 from bench_assets.errors import InvalidInput
-from bench_assets.stages.records import AnswerFile, ScoreFile
+from bench_assets.stages.records import RecordFile, ScoreFile
 from bench_assets.stages.workspace import Workspace
 from bench_assets.storage.bundle import RunBundle
 from bench_assets.storage.postgres.database import Database
-from bench_assets.storage.postgres.rows import Stored, execution_row
+from bench_assets.storage.postgres.rows import AnswerColumns, Stored, execution_row
 
 
 def store_rows(workspace: Workspace, run_id: str) -> Stored:
@@ -42,7 +42,7 @@ def _database(workspace: Workspace) -> Iterator[Database]:
 
 def _store(workspace: Workspace, database: Database, run_id: str) -> Stored:
     run, summary = _parts(RunBundle(workspace.store, run_id))
-    answers = AnswerFile(workspace.store, f"runs/{run_id}/answers.jsonl")
+    answers = RecordFile(workspace.store, f"runs/{run_id}/answers.jsonl", AnswerColumns)
     scores = ScoreFile(workspace.store, f"runs/{run_id}/scores.jsonl")
     rows = (execution_row(answer, score) for answer, score in zip(answers, scores, strict=True))
     return database.store_run(run, summary, rows)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,19 @@ def test_what_an_earlier_release_stored_is_still_the_same_result() -> None:
         assert rows.digest() == DIGEST
     with row_stream("a-run", reversed(list(executions("correct", "agent_error", "judge_error")))) as rows:
         assert rows.digest() == DIGEST, "in any order"
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ("2026-05-18T15:45:01.123456+00:00", "2026-05-18T15:45:01.123456+00:00"),
+        ("2026-05-18T15:45:01.000000+00:00", "2026-05-18T15:45:01+00:00"),
+        ("2026-05-18T15:45:01Z", "2026-05-18T15:45:01+00:00"),
+    ],
+)
+def test_a_time_is_written_as_earlier_releases_did(given: str, written: str) -> None:
+    stable, _ = encoded(execution("q1", started_at=given))
+    assert stable.decode().split("\t")[COLUMNS.index("started_at")] == written
 
 
 @given(answer=st.none() | st.text(), reason=st.text(), kind=st.none() | st.text())

@@ -1,9 +1,9 @@
 """Read runs back: for the command line, for reports, and for anyone who wants to know what was stored."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeVar
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, RowMapping, select, text
 
 from bench_assets.contracts.base import Record
 from bench_assets.contracts.run import RunRecord, Summary
@@ -89,7 +89,13 @@ def executions(connection: Connection, run_id: str) -> list[ExecutionRow]:
     table = schema.executions
     columns = [column for column in table.columns if column.name != "run_id"]
     query = select(*columns).where(table.c.run_id == run_id).order_by(table.c.question_id, table.c.repetition)
-    return [ExecutionRow(**row) for row in connection.execute(query).mappings()]
+    return [_execution(row) for row in connection.execute(query).mappings()]
+
+
+def _execution(row: RowMapping) -> ExecutionRow:
+    started: datetime | None = row["started_at"]
+    text = None if started is None else started.astimezone(UTC).isoformat(timespec="microseconds")
+    return ExecutionRow(**{**row, "started_at": text})
 
 
 def _columns(view: type[Record]) -> str:
