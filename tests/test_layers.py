@@ -23,8 +23,8 @@ ABOVE = {
     "watching": {"errors", "contracts", "environments", "analysis"},
 }
 for _allowed in ABOVE.values():
-    _allowed.add("text_numbers")
-ABOVE["text_numbers"] = set()
+    _allowed |= {"closing", "text_numbers"}
+ABOVE |= {"closing": set(), "text_numbers": set()}
 PLAIN = set(ABOVE)
 ABOVE["stages"] = PLAIN
 ABOVE["resources"] = PLAIN | {"stages"}

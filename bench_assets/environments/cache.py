@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
+from bench_assets.closing import Closing
 from bench_assets.contracts.environment import EnvironmentRecord
 from bench_assets.environments.build import Build, Lock, build
 from bench_assets.environments.child_process import build_variables
@@ -41,7 +41,7 @@ class Built:
     """How long this call took, waiting for another process included."""
 
 
-class EnvironmentCache:
+class EnvironmentCache(Closing):
     """Environments under one folder. Any number of processes may use it at once.
 
     An environment that this object has handed out is not removed before `close`, or the end of the process.
@@ -148,12 +148,6 @@ class EnvironmentCache:
                     )
                 self._store.publish(slot, generation, record, current=not slot.has_current)
             return generation.python
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of everything handed out: from now on it may be removed. The object can be used again."""

@@ -4,9 +4,8 @@ import logging
 import selectors
 import time
 from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import Self
 
+from bench_assets.closing import Closing
 from bench_assets.contracts.answer import OpenExecution
 from bench_assets.contracts.benchmark import ExecutionPolicy
 from bench_assets.errors import Interrupted
@@ -24,7 +23,7 @@ __all__ = ["AgentIdentity", "Engine", "Progress", "ShardResult"]
 logger = logging.getLogger(__name__)
 
 
-class Engine:
+class Engine(Closing):
     """Holds an agent's workers over any number of `run` calls: a heavy agent starts once for all shards.
 
     `run` and `close` are called from one thread at a time, which may be any, `stop` from anywhere. No signal handler is
@@ -129,16 +128,6 @@ class Engine:
             self._pool.close()
             self._selector.close()
             self._stop.close()
-
-    def __enter__(self) -> Self:
-        """Return the engine."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the engine."""
-        self.close()
 
     def _note_agent(self, agent: AgentIdentity) -> None:
         if self.agent is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from bench_assets.closing import Closing
 from bench_assets.contracts.answer import SettledExecution
 from bench_assets.errors import StorageFailed
 from bench_assets.execution.group_commit import GroupCommit
@@ -18,7 +19,7 @@ from bench_assets.execution.shard_lock import ShardLock
 logger = logging.getLogger(__name__)
 
 
-class LocalJournal:
+class LocalJournal(Closing):
     """Appends to one file and flushes it to the disk in groups. See `bench_assets.execution.journal.Journal`."""
 
     def __init__(self, path: Path, *, run_id: str, shard: str) -> None:
@@ -73,16 +74,6 @@ class LocalJournal:
             os.close(self._file)
             self._file = -1
             self._lock.release()
-
-    def __enter__(self) -> Self:
-        """Return the journal."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the journal."""
-        self.close()
 
     def _record(self, number: int) -> SettledExecution:
         offset, length = self._index.place(number)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
+from bench_assets.closing import Closing
 from bench_assets.contracts.answer import SettledExecution
 from bench_assets.errors import JournalDamaged, ObjectMissing, ShardBusy, StorageFailed
 from bench_assets.execution.group_commit import GroupCommit
@@ -120,7 +121,7 @@ class SegmentRecords:
         return read_record(data[offset : offset + length], where=where)
 
 
-class ObjectJournal(SegmentRecords):
+class ObjectJournal(Closing, SegmentRecords):
     """Appends segments to a store. See `bench_assets.execution.journal.Journal`.
 
     Two processes never interleave: a lease keeps the second one out, and should the lease fail (a long pause of the
@@ -162,16 +163,6 @@ class ObjectJournal(SegmentRecords):
                 self._group.close()
             finally:
                 self._lease.release()
-
-    def __enter__(self) -> Self:
-        """Return the journal."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the journal."""
-        self.close()
 
     def _commit(self, lines: Sequence[bytes]) -> None:
         self._lease.check()

@@ -1,13 +1,12 @@
 """Scores: one for each answer, in the answers' order, by a matcher or by an LLM judge."""
 
 import unicodedata
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
+from bench_assets.closing import Closing
 from bench_assets.contracts.answer import AnswerRecord
 from bench_assets.contracts.outcome import Outcome
 from bench_assets.contracts.score import JudgeIdentity, ScoreRecord, Verdict
@@ -29,7 +28,7 @@ class JudgeItem:
     answer: str
 
 
-class Scorer(ABC):
+class Scorer(Closing):
     """Gives verdicts. A context manager; what it holds (threads, connections) ends with it."""
 
     identity: JudgeIdentity
@@ -45,14 +44,6 @@ class Scorer(ABC):
     @abstractmethod
     def close(self) -> None:
         """End whatever the scorer holds. May be called twice."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def open_scorer(judge: EffectiveJudge, *, verdicts: VerdictStore | None = None) -> Scorer:

@@ -5,9 +5,8 @@ import threading
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Self
 
+from bench_assets.closing import Closing
 from bench_assets.contracts.score import Verdict
 from bench_assets.errors import StorageFailed
 from bench_assets.judging.kept.lines import KeptLine, write_line
@@ -44,7 +43,7 @@ class _Waiting:
     kept: "Future[None]"
 
 
-class StoredVerdicts:
+class StoredVerdicts(Closing):
     """Keeps verdicts in a folder or on S3; a context manager.
 
     A judge's verdicts are read once, when the first one is asked for: one listing and one request a segment. What is
@@ -97,14 +96,6 @@ class StoredVerdicts:
             writer.join()  # each of its writes has the store's own time limits
         for judge in self._judges.values():
             _merge(judge, above=MANY)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _judge(self, name: str) -> _Judge:
         judge = self._judges.get(name)

@@ -4,12 +4,12 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from bench_assets.closing import Closing
 from bench_assets.contracts.comparison import TransitionRow
 from bench_assets.contracts.gate import GateDecision
 from bench_assets.contracts.run import RunRecord, Summary
@@ -30,7 +30,7 @@ LOCK_TIMEOUT_SEC = 120
 """For another process that stores the same run, or upgrades the same database."""
 
 
-class Database:
+class Database(Closing):
     """An open database. Close it, or use it as a context manager; the embedded one stops with its last user.
 
     ::
@@ -151,14 +151,6 @@ class Database:
             except StorageFailed as error:
                 embedded.leave()
                 logger.warning("%s It is left to its next user.", error)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _connect(self) -> None:
         for last in (False, True):
