@@ -182,10 +182,14 @@ class _Services:
 
     def watched(self, processes: list["Popen[str]"], began: float, before: "_Before") -> Used:
         """Wait for processes that began at `began`. Raises RuntimeError when one fails."""
-        for process in processes:
-            said, _ = process.communicate(timeout=TIMEOUT_SEC)
-            if process.returncode:
-                raise RuntimeError(f"A process of the real run failed:\n{said[-3000:]}")
+        try:
+            for process in processes:
+                said, _ = process.communicate(timeout=TIMEOUT_SEC)
+                if process.returncode:
+                    raise RuntimeError(f"A process of the real run failed:\n{said[-3000:]}")
+        finally:
+            for process in processes:
+                process.kill()  # nothing, unless another one has failed
         wall = time.perf_counter() - began
         s3, postgres = (now - then for now, then in zip(self.cpu(), before.services, strict=True))
         children = _children() - before.children
@@ -196,7 +200,7 @@ class _Services:
             wall=wall,
             cpu=ours,
             postgres=postgres,
-            cores=len(os.sched_getaffinity(0)) - others / wall,
+            cores=max(0.1, len(os.sched_getaffinity(0)) - others / wall),
             requests=Counter(noted) - before.requests,
             events=self.events() - before.events,
         )
