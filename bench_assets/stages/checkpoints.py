@@ -84,7 +84,6 @@ def settled_answers(workspace: Workspace, plan: Plan, benchmark: Benchmark) -> I
 
 def answer_record(plan: Plan, item: PlannedExecution, settled: SettledExecution) -> AnswerRecord:
     """Join a settled execution with its question and golden."""
-    # Both were checked when they were read, so nothing is checked again here.
-    return AnswerRecord.model_construct(
-        **dict(settled), run_id=plan.run_id, question=item.question.question, golden=item.question.golden
+    return AnswerRecord(
+        **vars(settled), run_id=plan.run_id, question=item.question.question, golden=item.question.golden
     )

@@ -42,6 +42,9 @@ def _database(workspace: Workspace) -> Iterator[Database]:
 
 def _store(workspace: Workspace, database: Database, run_id: str) -> Stored:
     run, summary = _parts(RunBundle(workspace.store, run_id))
+    # A bundle is written whole and never changed, and its run.json says when: with that the rows came here as well.
+    if database.run(run_id) == run and database.metrics(run_id) == summary:
+        return "unchanged"
     answers = RecordFile(workspace.store, f"runs/{run_id}/answers.jsonl", AnswerColumns)
     scores = ScoreFile(workspace.store, f"runs/{run_id}/scores.jsonl")
     rows = (execution_row(answer, score) for answer, score in zip(answers, scores, strict=True))
