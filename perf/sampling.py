@@ -22,15 +22,16 @@ PARTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("bench_assets/stages/benchmark", ""),
     ),
     "asking: workers, journal": (("bench_assets/execution/", ""),),
-    "storing answers and scores": (
-        ("bench_assets/stages/answers", ""),
-        ("bench_assets/storage/local", "write"),
-        ("bench_assets/stages/checkpoints", ""),
-    ),
     "judging": (("bench_assets/judging/", ""), ("bench_assets/stages/scores", "")),
     "summary": (("bench_assets/stages/summary", ""),),
     "rows into Postgres, its start and end": (("bench_assets/stages/rows", ""), ("bench_assets/storage/postgres", "")),
     "comparison, report, leaderboard": (("bench_assets/defs/comparison", ""), ("bench_assets/defs/leaderboard", "")),
+    "writing and reading answers and scores": (
+        ("bench_assets/stages/answers", ""),
+        ("bench_assets/storage/", ""),
+        ("bench_assets/io_managers/", ""),
+        ("bench_assets/stages/checkpoints", ""),
+    ),
     "Dagster: the rest": (("dagster/", ""),),
 }
 """Each part's frames: a piece of the file's name, and a function's name or nothing for any."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from perf.harness import Goal, Setting, Table, shown
 from perf.peers import Peer, installed
-from perf.processes import SCRIPTS, run, variables
+from perf.processes import SCRIPTS, Took, run, variables
 from tests.endtoend.project import write_package
 
 SIZES = (100, 500, 1000, 5000)
@@ -31,6 +31,10 @@ def make_agent():
 """
 
 OURS = "bench-assets"
+
+
+Figures = dict[tuple[str, int], list[Took]]
+"""What each took, by name and number of questions, a figure a round."""
 
 
 def measure(setting: Setting) -> Iterator[Table]:
@@ -73,30 +77,32 @@ class Project:
         (folder / "benchmark.yaml").write_text(spec, encoding="utf-8")
         return ["run", "--benchmark", f"{name}@1.0", "--agent", "./agent", "--agent-entry-point", "agent"]
 
-    def run(self, size: int) -> float:
-        """Return the seconds of one whole run."""
+    def run(self, size: int) -> Took:
+        """Return what one whole run took."""
         took = run([SCRIPTS / "bench-assets", *self.command(size)], cwd=self.folder, environ=self.environ)
         if f"{size} of {size}" not in took.output:
             raise RuntimeError(f"not every answer was right:\n{took.output}")
-        return took.wall
+        return took
 
 
 def _beside(setting: Setting, project: Project) -> Iterator[Table]:
     peers, missing = installed()
-    runners: dict[str, Callable[[int], float]] = {OURS: project.run}
+    runners: dict[str, Callable[[int], Took]] = {OURS: project.run}
     runners |= {peer.name: _PeerRuns(peer, setting, project) for peer in peers}
     for name, runner in runners.items():
         setting.note(f"a first run of {name}, which is not counted")
         runner(project.sizes[0])
-    figures: dict[tuple[str, int], list[float]] = {(name, size): [] for name in runners for size in project.sizes}
+    figures: Figures = {(name, size): [] for name in runners for size in project.sizes}
     for number in range(setting.rounds):
         names = list(runners)[number % len(runners) :] + list(runners)[: number % len(runners)]
         for size in project.sizes:
             for name in names:
                 if name != OURS and size == max(project.sizes) and number >= ROUNDS_AT_MOST:
                     continue
-                figures[name, size].append(runners[name](size))
-                setting.note(f"round {number + 1}: {size} questions, {name}: {figures[name, size][-1]:.2f} s")
+                took = runners[name](size)
+                figures[name, size].append(took)
+                said = f"{took.wall:.2f} s, {took.work:.2f} s of CPU"
+                setting.note(f"round {number + 1}: {size} questions, {name}: {said}")
     notes = [
         *missing,
         "Questions that answer themselves: an agent, solver or provider that returns the question at once, scored by "
@@ -116,16 +122,13 @@ class _PeerRuns:
         self._place.mkdir(exist_ok=True)
         self._environ = {**project.environ, "PROMPTFOO_PYTHON": sys.executable}
 
-    def __call__(self, size: int) -> float:
+    def __call__(self, size: int) -> Took:
         folder = self._place / "run"
         folder.mkdir()
         try:
-            return self._peer.evaluate(self._project.dataset(size), folder, self._environ).wall
+            return self._peer.evaluate(self._project.dataset(size), folder, self._environ)
         finally:
             shutil.rmtree(folder)
-
-
-Figures = dict[tuple[str, int], list[float]]
 
 
 def _totals(project: Project, peers: Sequence[Peer], figures: Figures, notes: list[str]) -> Table:
@@ -135,13 +138,14 @@ def _totals(project: Project, peers: Sequence[Peer], figures: Figures, notes: li
         notes=notes,
     )
     for size in project.sizes:
-        ours = figures[OURS, size]
+        ours = [took.wall for took in figures[OURS, size]]
         row: list[str | float | int] = [size, statistics.median(ours)]
         for peer in peers:
-            ratios = [one / other for one, other in zip(figures[peer.name, size], ours, strict=False)]
+            theirs = [took.wall for took in figures[peer.name, size]]
+            ratios = [one / other for one, other in zip(theirs, ours, strict=False)]
             ratio = statistics.median(ratios)
             row += [
-                statistics.median(figures[peer.name, size]),
+                statistics.median(theirs),
                 f"{shown(ratio)} ({shown(min(ratios))} – {shown(max(ratios))})",
             ]
             if peer.name.startswith("Inspect") or size >= 500:
@@ -154,22 +158,37 @@ def _totals(project: Project, peers: Sequence[Peer], figures: Figures, notes: li
 def _slopes(project: Project, peers: Sequence[Peer], figures: Figures) -> Table:
     least, most = min(project.sizes), max(project.sizes)
 
-    def slopes(name: str) -> list[float]:
+    def slopes(name: str, of: Callable[[Took], float]) -> list[float]:
         ends = zip(figures[name, least], figures[name, most], strict=False)
-        return [(many - few) / (most - least) * 1000 for few, many in ends]
+        return [(of(many) - of(few)) / (most - least) * 1000 for few, many in ends]
 
     table = Table(
         title=f"What one more question costs: between {least:,} and {most:,}",
-        columns=["", "ms a question, median", "least", "most", "times ours"],
+        columns=["", "ms a question", "least – most", "times ours", "CPU ms a question", "times ours"],
     )
-    ours = slopes(OURS)
-    table.rows.append([OURS, statistics.median(ours), min(ours), max(ours), None])
-    for peer in peers:
-        theirs = slopes(peer.name)
-        ratio = statistics.median(one / other for one, other in zip(theirs, ours, strict=False))
-        table.rows.append([peer.name, statistics.median(theirs), min(theirs), max(theirs), ratio])
-        table.goals.append(Goal(text=f"{FEWER_MS} times less than {peer.name}", value=ratio, at_least=FEWER_MS))
+    own_walls, own_works = slopes(OURS, _wall), slopes(OURS, _work)
+    for name in (OURS, *(peer.name for peer in peers)):
+        walls, works = slopes(name, _wall), slopes(name, _work)
+        ratio, of_work = _ratio(walls, own_walls), _ratio(works, own_works)
+        spread = f"{shown(min(walls))} – {shown(max(walls))}"
+        table.rows.append([name, statistics.median(walls), spread, ratio, statistics.median(works), of_work])
+        if name != OURS:
+            text = f"{FEWER_MS} times less than {name}"
+            table.goals.append(Goal(text=text, value=ratio, at_least=FEWER_MS, unit="times"))
+    table.notes.append("CPU time is that of the process and of all that it waited for; not of our Postgres server.")
     return table
+
+
+def _ratio(theirs: Sequence[float], ours: Sequence[float]) -> float:
+    return statistics.median(one / other for one, other in zip(theirs, ours, strict=False))
+
+
+def _wall(took: Took) -> float:
+    return took.wall
+
+
+def _work(took: Took) -> float:
+    return took.work
 
 
 def _parts(setting: Setting, project: Project) -> Table:
