@@ -53,19 +53,21 @@ def fleiss_kappa(units: Iterable[Mapping[Any, int]]) -> float | None:
 
     None when there are no units, fewer than two votes each, a varying number of them, or one label only.
     """
-    counted = [dict(unit) for unit in units]
-    sizes = {sum(unit.values()) for unit in counted}
+    totals: Counter[Hashable] = Counter()
+    sizes: set[int] = set()
+    count, agreeing = 0, 0
+    for unit in units:
+        count += 1
+        sizes.add(sum(unit.values()))
+        totals.update(unit)
+        agreeing += sum(n * (n - 1) for n in unit.values())
     if len(sizes) != 1 or (votes := sizes.pop()) < 2:
         return None
-    totals: Counter[Hashable] = Counter()
-    for unit in counted:
-        totals.update(unit)
-    everything = votes * len(counted)
-    expected = math.fsum((count / everything) ** 2 for count in totals.values())
+    everything = votes * count
+    expected = math.fsum((number / everything) ** 2 for number in totals.values())
     if math.isclose(expected, 1.0):
         return None
-    within = math.fsum(sum(n * (n - 1) for n in unit.values()) / (votes * (votes - 1)) for unit in counted)
-    return (within / len(counted) - expected) / (1 - expected)
+    return (agreeing / (everything * (votes - 1)) - expected) / (1 - expected)
 
 
 def krippendorffs_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:

@@ -21,7 +21,7 @@ from bench_assets.errors import InvalidInput
 
 @dataclass
 class JudgingCounts:
-    """Adds up scores as they pass by; holds a few bytes for each one that was voted on."""
+    """Adds up scores as they pass by; holds none of them."""
 
     methods: Counter[str] = field(default_factory=Counter)
     labels: dict[str, Counter[Label]] = field(default_factory=dict)
@@ -29,9 +29,8 @@ class JudgingCounts:
     calls: int = 0
     cached: int = 0
     flagged: int = 0
-    votes: list[tuple[Label, ...]] = field(default_factory=list)
-    cast: list[int] = field(default_factory=list)
-    """How many votes were asked for, failed ones included, beside each of `votes`."""
+    votes: Counter[tuple[tuple[Label, ...], int]] = field(default_factory=Counter)
+    """How many scores have these votes, of so many that were asked for, failed ones included."""
 
     def add(self, score: ScoreRecord) -> ScoreRecord:
         """Count one score and hand it on."""
@@ -47,15 +46,16 @@ class JudgingCounts:
             if vote.label is not None:
                 self.labels.setdefault(vote.judge, Counter())[vote.label] += 1
         if len(score.votes) > 1:
-            self.votes.append(tuple(vote.label for vote in score.votes if vote.label is not None))
-            self.cast.append(len(score.votes))
+            given = tuple(sorted(vote.label for vote in score.votes if vote.label is not None))
+            self.votes[given, len(score.votes)] += 1
         return score
 
     def figures(self, *, price: TokenPrice | None, calibration: CalibrationNote | None) -> JudgingFigures:
         """Return what was counted. `price` is that of the model; None leaves the cost open."""
         prompt, completion = self.tokens["prompt_tokens"], self.tokens["completion_tokens"]
         cost = None if price is None else (prompt * price.prompt + completion * price.completion) / 1e6
-        whole = [Counter(unit) for unit, cast in zip(self.votes, self.cast, strict=True) if len(unit) == cast]
+        units = (unit for (unit, _), count in self.votes.items() for _ in range(count))
+        whole = (Counter(unit) for (unit, cast), count in self.votes.items() if len(unit) == cast for _ in range(count))
         return JudgingFigures(
             methods=dict(sorted(self.methods.items())),
             labels={judge: {label: counts[label] for label in LABELS} for judge, counts in sorted(self.labels.items())},
@@ -64,9 +64,9 @@ class JudgingCounts:
             tokens={name: count for name, count in sorted(self.tokens.items()) if count},
             cost=cost,
             flagged=self.flagged,
-            voted=len(self.votes),
-            split=sum(len(set(unit)) > 1 for unit in self.votes),
-            alpha=krippendorffs_alpha(self.votes),
+            voted=self.votes.total(),
+            split=sum(count for (unit, _), count in self.votes.items() if len(set(unit)) > 1),
+            alpha=krippendorffs_alpha(units),
             fleiss_kappa=fleiss_kappa(whole),
             calibration=calibration,
         )
