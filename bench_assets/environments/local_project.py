@@ -9,6 +9,8 @@ import os
 import tomllib
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from bench_assets.contracts.base import JsonValue, digest
 from bench_assets.environments.tree import tree_digest
 
@@ -25,6 +27,14 @@ def project_folders(path: Path) -> tuple[Path, ...]:
     roots = [folder for folder in found if not any(folder != other and folder.is_relative_to(other) for other in found)]
     roots.sort(key=lambda folder: (not path.is_relative_to(folder), folder))
     return tuple(roots)
+
+
+def project_name(path: Path) -> str | None:
+    """Return the canonical name of the project or package file at `path`; None where only building it would tell."""
+    if path.is_file():
+        return canonicalize_name(path.name.partition("-")[0])
+    name = _table(_pyproject(path), "project").get("name")
+    return canonicalize_name(name) if isinstance(name, str) else None
 
 
 def project_digest(path: Path) -> str:

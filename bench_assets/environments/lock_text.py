@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from packaging.utils import canonicalize_name
 from uv import find_uv_bin
@@ -39,6 +40,12 @@ def locked_version(lock: str, *, name: str) -> str | None:
         if equal and canonicalize_name(found.strip()) == canonicalize_name(name):
             return version.strip()
     return None
+
+
+def local_places(lock: str) -> dict[str, Path]:
+    """Return where each package of a lock lay that was installed from a disk, by its canonical name."""
+    found = (LOCAL_LINE.match(line) for line in lock.splitlines())
+    return {canonicalize_name(one["name"]): Path(unquote(urlsplit(one["url"]).path)) for one in found if one}
 
 
 def lock_difference(expected: str, found: str) -> str | None:

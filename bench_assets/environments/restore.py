@@ -6,6 +6,8 @@ from pathlib import Path
 
 from bench_assets.contracts.environment import EnvironmentRecord, ResolvedSource
 from bench_assets.environments.interpreters import Interpreter
+from bench_assets.environments.local_project import project_name
+from bench_assets.environments.lock_text import local_places
 from bench_assets.environments.places import default_worker_source
 from bench_assets.environments.request import EnvironmentRequest
 from bench_assets.environments.resolve import Resolved, ResolvedRequest, resolve_request
@@ -56,13 +58,20 @@ def resolve_recorded(
 
 
 def moved_sources(record: EnvironmentRecord, resolved: ResolvedRequest) -> dict[Path, Path]:
-    """Return, for each local source, where it lay when it was recorded and where it lies here."""
+    """Return, for each local source, where it lay when it was recorded or locked, and where it lies here.
+
+    The two differ where an environment was built of a tree and later found for an equal one under another path.
+    """
     recorded = (record.source, *record.extra_deps, record.worker)
-    return {
-        Path(_without_extras(item.requirement, found.source)): found.source.path
-        for found, item in zip(resolved.all, recorded, strict=True)
-        if isinstance(found.source, LocalSource)
-    }
+    locked = local_places(record.lock)
+    moved: dict[Path, Path] = {}
+    for found, item in zip(resolved.all, recorded, strict=True):
+        if isinstance(found.source, LocalSource):
+            here = found.source.path
+            moved[Path(_without_extras(item.requirement, found.source))] = here
+            if (there := locked.get(project_name(here) or "")) is not None:
+                moved[there] = here
+    return moved
 
 
 def _check_machine(record: EnvironmentRecord, interpreter: Interpreter) -> None:

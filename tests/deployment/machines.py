@@ -21,6 +21,8 @@ import time
 
 class Agent:
     def run(self, question):
+        while os.path.exists(os.environ["ASKED"] + ".hold"):
+            time.sleep(0.05)
         with open(os.environ["ASKED"], "a") as asked:
             asked.write(question + "\\n")
         time.sleep(float(os.environ.get("SLOWLY", "0")))
@@ -29,7 +31,7 @@ class Agent:
 def make_agent():
     return Agent()
 """
-"""An agent that notes each question that it is asked."""
+"""An agent that notes each question that it is asked; it takes none while there is a file `$ASKED.hold`."""
 
 
 class Machine:

@@ -113,6 +113,23 @@ def test_a_source_with_a_sibling_is_restored_with_it(machines, tmp_path):
     assert (said_by(python), said_by(python, "core")) == ("one", "core")
 
 
+@pytest.mark.parametrize("sibling", [False, True], ids=["alone", "with a sibling"])
+def test_an_environment_found_for_an_equal_tree_under_another_path_is_restored_elsewhere(tmp_path, environ, sibling):
+    more = '[tool.uv.sources]\ncore = {path = "../core"}\n' if sibling else ""
+    for place in ("before", "now"):
+        make_project(tmp_path / place / "core", name="core", says="core")
+        make_project(tmp_path / place / "kg", says="one", dependencies=["core"] if sibling else [], more=more)
+    old, new = (LocalStore(tmp_path / name) for name in ("old store", "new store"))
+    Machine(tmp_path / "a", old, environ).shared.ensure(request(tmp_path / "before" / "kg", base=tmp_path))
+    found = Machine(tmp_path / "a", new, environ).shared.ensure(request(tmp_path / "now" / "kg", base=tmp_path))
+    assert found.reused
+    assert str(tmp_path / "before") in found.record.lock
+    for place in ("before", "now"):
+        shutil.rmtree(tmp_path / place)
+    python = Machine(tmp_path / "b", new, environ).shared.restore(found.record, request=None)
+    assert said_by(python) == "one"
+
+
 def test_a_stored_source_that_was_changed_is_not_used(machines, tmp_path):
     project = make_project(tmp_path / "kg", says="one")
     built = machines("a").shared.ensure(request(project, base=tmp_path))

@@ -1,7 +1,10 @@
 """Runs as pods: what the launcher asks the cluster for, that the pod's command works, and what a deleted pod leaves."""
 
 import json
+import logging
+import os
 import shutil
+import signal
 from collections import Counter
 
 import dagster as dg
@@ -10,6 +13,7 @@ import yaml
 from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 from dagster._core.run_coordinator import SubmitRunContext
+from dagster._daemon.monitoring.run_monitoring import monitor_started_run
 
 from bench_assets.storage.postgres.connecting import parse_url
 from tests.deployment.machines import COUNTING
@@ -186,6 +190,30 @@ def test_a_pod_that_is_deleted_in_the_middle_is_taken_up_by_the_next_one(team, s
         assert TOKEN not in left
         assert TOKEN not in team.instance.get_run_by_id(run_id).run_config.__repr__()
     assert TOKEN not in said
+
+
+def test_a_pod_that_is_killed_fails_its_run_by_the_daemons_monitoring_and_the_next_one_goes_on(team, tmp_path):
+    first = team.launch("answers", "scores", partition="kg@one|000")
+    wait_until(lambda: sum(team.asked.values()) == 2, seconds=240)
+    (tmp_path / "asked.hold").touch()
+    store = team.runner.workspace.store
+    wait_until(
+        lambda: [key for key in store.list("checkpoints/") if key.endswith(".jsonl") and "/000" in key], seconds=60
+    )
+    os.killpg(team.pod(first).process.pid, signal.SIGKILL)
+    wait_until(lambda: "failed" in team.job(first)["status"], seconds=30)
+    record = team.instance.get_run_record_by_id(first)
+    assert record.dagster_run.status == dg.DagsterRunStatus.STARTED, "nobody told Dagster"
+    monitor_started_run(team.instance, None, record, logging.getLogger("monitoring"))
+    assert team.instance.get_run_by_id(first).status == dg.DagsterRunStatus.FAILURE
+
+    (tmp_path / "asked.hold").unlink()
+    second = team.launch("answers", "scores", partition="kg@one|000")
+    status, said = team.wait(second)
+    assert status == dg.DagsterRunStatus.SUCCESS, said
+    latest = team.runner.latest("answers", "kg@one|000")
+    assert (latest["answered"], latest["reused"], latest["asked"]) == (4, 2, 2)
+    assert set(team.asked.values()) == {1}
 
 
 def _ended(team, run_id, pod):
