@@ -1,1 +1,1 @@
-"""Parts of a Dagster instance that `dagster.yaml` of a deployment names."""
+"""Parts of a Dagster instance: those that a deployment's `dagster.yaml` names, and those that our commands put in."""
