@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 import yaml
 from dagster_k8s.job import UserDefinedDagsterK8sConfig
+from dagster_k8s.models import k8s_snake_case_dict
+from kubernetes.client import V1Volume, V1VolumeMount
 
 from bench_assets.catalog.deployment import load_deployment
 from bench_assets.contracts.deployment import Deployment
 from bench_assets.contracts.pod import PodSettings
+from bench_assets.pods.compose import kubernetes_config
 from tests.kubernetes.schema import faults
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -61,6 +64,17 @@ def test_all_of_dagster_runs_our_image(values):
     images = [values[part]["image"] for part in ("dagsterWebserver", "dagsterDaemon")]
     images += [deployment["image"] for deployment in values["dagster-user-deployments"]["deployments"]]
     assert len({json.dumps(image) for image in images}) == 1
+
+
+def test_the_code_location_looks_at_repositories_with_the_credentials_that_a_runs_pod_has(values):
+    (location,) = values["dagster-user-deployments"]["deployments"]
+    composed = kubernetes_config(load_deployment(DEPLOY / "deployment.yaml").pod)
+    (theirs,) = [one for one in composed["pod_spec_config"]["volumes"] if one["name"] == "bench-netrc"]
+    (ours,) = location["volumes"]
+    assert k8s_snake_case_dict(V1Volume, ours) == theirs
+    (mount,) = [one for one in composed["container_config"]["volume_mounts"] if one["name"] == "bench-netrc"]
+    assert k8s_snake_case_dict(V1VolumeMount, location["volumeMounts"][0]) == mount
+    assert location["podSecurityContext"]["fsGroup"] == 1000, "who reads it is in that group"
 
 
 def test_dagster_takes_the_pods_of_the_values(values):
