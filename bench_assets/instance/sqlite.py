@@ -73,10 +73,24 @@ class EventLog(SqliteEventLogStorage):
                 yield connection
 
     def _copied(self, shard: str) -> bool:
-        """Make the file of a new run as a copy of an empty one; False when there is one already."""
+        """Make the file of a new run as a copy of an empty one; False when there is one, or Dagster is to make it."""
         path = Path(self.path_for_shard(shard))
-        if path.exists():
+        if path.exists() or not hasattr(sqlite3.Connection, "serialize"):  # a matter of how SQLite was built
             return False
+        aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        aside.write_bytes(self._empty_file())
+        try:
+            os.link(aside, path)  # never in the place of a file that another process has made meanwhile
+        except OSError:
+            return False  # it has, or this file system knows no links
+        finally:
+            aside.unlink()
+        with self._db_lock, self._open_files.engine(self.conn_string_for_shard(shard)).connect() as connection:
+            connection.execute(text("PRAGMA journal_mode=WAL"))
+        self._initialized_dbs.add(shard)
+        return True
+
+    def _empty_file(self) -> bytes:
         if self._empty is None:
             engine = create_engine("sqlite://", poolclass=StaticPool)
             self._initdb(engine)
@@ -84,18 +98,7 @@ class EventLog(SqliteEventLogStorage):
             assert isinstance(connection, sqlite3.Connection)
             self._empty = connection.serialize()
             engine.dispose()
-        aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        aside.write_bytes(self._empty)
-        try:
-            os.link(aside, path)  # never in the place of a file that another process has made meanwhile
-        except FileExistsError:
-            return False
-        finally:
-            aside.unlink()
-        with self._db_lock, self._open_files.engine(self.conn_string_for_shard(shard)).connect() as connection_to_file:
-            connection_to_file.execute(text("PRAGMA journal_mode=WAL"))
-        self._initialized_dbs.add(shard)
-        return True
+        return self._empty
 
     def has_table(self, table_name: str) -> bool:
         """Return whether there is such a table; one that there is stays."""

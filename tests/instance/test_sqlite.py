@@ -103,3 +103,14 @@ def test_storages_that_a_home_chose_itself_are_left_alone(home, project):
     (home / "dagster.yaml").write_text(f"event_log_storage: {chosen % home}\n", encoding="utf-8")
     with open_instance(project) as ours:
         assert not isinstance(ours.event_log_storage, EventLog)
+
+
+def test_where_a_file_cannot_be_linked_dagster_makes_it(home, project, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("bench_assets.instance.sqlite.os.link", refuse)
+    with open_instance(project) as ours:
+        run_id = make(ours, "a@1")
+        assert seen(ours, run_id)[0] == "SUCCESS"
+    assert not [file for file in (home / "history" / "runs").iterdir() if file.name.startswith(".")]
