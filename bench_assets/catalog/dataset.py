@@ -24,6 +24,9 @@ GoldenFault = Callable[[str | list[str], JudgeSpec], str | None]
 
 BOM = b"\xef\xbb\xbf"
 
+BUFFER = 1 << 18
+"""Bytes that are read at once. With the usual 8 KB, passing over a row costs three times as much."""
+
 SETTLED_NS = 2_000_000_000
 """Nanoseconds after its last change from which on a file's times tell its next one for sure."""
 
@@ -130,7 +133,9 @@ def _digest(path: Path) -> str:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    with path.open("rb") as file:  # binary files split on \n only, so U+2028 inside a string splits nothing
+    with path.open(
+        "rb", buffering=BUFFER
+    ) as file:  # binary: split on \n only, so U+2028 inside a string splits nothing
         yield from enumerate(file, start=1)
 
 
