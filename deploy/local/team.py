@@ -67,6 +67,7 @@ def main() -> int:
     home = folder / "dagster_home"
     for place in (home, folder / "s3"):
         place.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # what has started by then is ended
     shutil.copyfile(ROOT / "deploy" / "dagster.yaml", home / "dagster.yaml")
     with databases(folder / "postgres") as urls, running_seaweed(folder / "s3") as s3:
         variables = {
