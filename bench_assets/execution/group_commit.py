@@ -69,6 +69,7 @@ class GroupCommit:
             self._closed = True
             self._changed.notify_all()
         self._thread.join()
+        self._commit = _nowhere  # whoever commits holds this one, and would not go as long as this one holds it
         self._raise_failure()
 
     def _raise_failure(self) -> None:
@@ -106,3 +107,7 @@ class GroupCommit:
         if self._hurry or self._closed or len(self._waiting) >= self._rows:
             return True
         return self._size > MOST_WAITING // 8 or time.monotonic() >= self._since + self._seconds
+
+
+def _nowhere(lines: Sequence[bytes]) -> None:
+    raise StorageFailed(f"{len(lines)} lines came after the journal was closed.")
