@@ -83,7 +83,7 @@ def test_an_agent_starts_once_for_all_shards(bench):
                 result = engine.run([execution(f"{shard}-{n}") for n in range(4)], journal=journal, shard=shard)
                 assert result.answered == 4
         assert engine.agent.python.startswith("3.")
-    assert len(bench.lines("started")) == 2
+    assert 1 <= len(bench.lines("started")) <= 2  # once a worker; a quick one may leave the other nothing to do
 
 
 def test_no_more_workers_start_than_there_are_questions_for(bench):
