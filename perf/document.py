@@ -58,5 +58,6 @@ def origin(outcome: dict[str, Any]) -> str:
     return (
         f"`{outcome['command']}` on {outcome['date']}, commit {outcome['commit'] or 'unknown'}: {where['cores']} cores "
         f"({where['processor']}), {where['memory_gib']} GiB, {where['system']}, Python {where['python']}; "
-        f"load before it {where['load_before']}; medians of {outcome['rounds']} rounds; took {outcome['took_sec']} s.\n"
+        f"load before it {where['load_before']}; medians of {outcome['rounds']} rounds where no table says otherwise; "
+        f"took {outcome['took_sec']} s.\n"
     )
