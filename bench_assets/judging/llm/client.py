@@ -32,7 +32,7 @@ NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 
 ABOUT_THIS_MACHINE = (
     *("X-Stainless-Lang", "X-Stainless-Package-Version", "X-Stainless-OS", "X-Stainless-Arch", "X-Stainless-Async"),
-    *("X-Stainless-Runtime", "X-Stainless-Runtime-Version"),
+    *("X-Stainless-Runtime", "X-Stainless-Runtime-Version", "X-Stainless-Retry-Count", "X-Stainless-Read-Timeout"),
 )
 """Headers of the client that are left out."""
 
@@ -49,6 +49,8 @@ class JudgeClient:
         self._endpoint = endpoint
         self._redact = endpoint.redact
         self._where = endpoint.base_url
+        # Whole, so that the client need not put it together for each call.
+        self._url = f"{endpoint.base_url.rstrip('/')}/{endpoint.path.lstrip('/')}"
         self._body = {name: value for name, value in endpoint.params.items() if value is not None}
         self._client = openai.AsyncOpenAI(
             api_key=endpoint.api_key or "none",
@@ -96,7 +98,7 @@ class JudgeClient:
                 # Not `chat.completions.create`: it walks through every message against its types, which takes longer
                 # than everything else about a request, and parses a body that `read_reply` wants to see as it came.
                 return await self._client.post(
-                    self._endpoint.path,
+                    self._url,
                     cast_to=str,
                     content=dump_json(request),
                     options={"headers": {"Content-Type": "application/json", **self._key_headers(key)}},
