@@ -1,6 +1,7 @@
 """Fixtures for all tests: real services, each started once a test process and only when a test asks for it."""
 
 import os
+import signal
 
 import pytest
 
@@ -10,6 +11,12 @@ pytest_plugins = [
     "tests.services.seaweed",
     "tests.services.small_llm",
 ]
+
+
+def pytest_configure() -> None:
+    """Take ^C as in a terminal: a shell's background job ignores it, and with it everything that the tests start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
