@@ -153,7 +153,10 @@ class UserProject:
 
     def runs(self) -> list[Path]:
         """Return the folders of the runs, oldest first."""
-        return sorted((self.storage / "runs").iterdir())
+        # Not by their run_ids: two runs of one second differ in random digits only.
+        return sorted(
+            (self.storage / "runs").iterdir(), key=lambda run: strict((run / "run.json").read_text())["start_time"]
+        )
 
 
 def records(path: Path) -> list[dict[str, Any]]:
