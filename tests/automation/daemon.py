@@ -46,6 +46,19 @@ class DagsterDev:
 def dagster_dev(project: UserProject) -> Iterator[DagsterDev]:
     """Run `dagster dev` in a project until the block ends."""
     log = project.folder / "dagster-dev.log"
+    process, port = _started(project, log)
+    try:
+        if not _comes_up(process, port):  # a connection of another program may have taken the port meanwhile
+            _stop(process)
+            process, port = _started(project, log)
+        wait_for(lambda: serves(port) or process.poll() is not None, what="the web server", log=log)
+        assert process.poll() is None, log.read_text(encoding="utf-8")[-4000:]
+        yield DagsterDev(log, f"http://127.0.0.1:{port}")
+    finally:
+        _stop(process)
+
+
+def _started(project: UserProject, log: Path) -> tuple["subprocess.Popen[bytes]", int]:
     (port,) = free_ports(1)
     command = [str(Path(sys.executable).parent / "dagster"), "dev", "-m", "bench_assets.definitions"]
     with log.open("ab") as out:
@@ -58,17 +71,26 @@ def dagster_dev(project: UserProject) -> Iterator[DagsterDev]:
             stderr=out,
             start_new_session=True,
         )
+    return process, port
+
+
+def _comes_up(process: "subprocess.Popen[bytes]", port: int) -> bool:
+    """Wait for the web server for a while; return whether it answers."""
+    deadline = time.monotonic() + STEP_SEC / 2
+    while not serves(port):
+        if process.poll() is not None or time.monotonic() > deadline:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    process.send_signal(signal.SIGINT)
     try:
-        wait_for(lambda: serves(port) or process.poll() is not None, what="the web server", log=log)
-        assert process.poll() is None, log.read_text(encoding="utf-8")[-4000:]
-        yield DagsterDev(log, f"http://127.0.0.1:{port}")
-    finally:
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(timeout=10)
+        process.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=10)
 
 
 def wait_for(condition: Callable[[], object], *, what: str, log: Path, seconds: float = STEP_SEC) -> None:
