@@ -99,15 +99,19 @@ class Pair:
         return statistics.median(self.first), statistics.median(self.second)
 
     @property
+    def ratios(self) -> list[float]:
+        """Return first / second of each round."""
+        return [one / other for one, other in zip(self.first, self.second, strict=True)]
+
+    @property
     def ratio(self) -> float:
-        """Return the median over the rounds of first / second."""
-        return statistics.median(one / other for one, other in zip(self.first, self.second, strict=True))
+        """Return the median of the ratios."""
+        return statistics.median(self.ratios)
 
     @property
     def spread(self) -> str:
         """Return the least and the greatest ratio of the rounds, as text."""
-        ratios = [one / other for one, other in zip(self.first, self.second, strict=True)]
-        return f"{shown(min(ratios))} – {shown(max(ratios))}"
+        return f"{shown(min(self.ratios))} – {shown(max(self.ratios))}"
 
 
 def in_turns(first: Callable[[], float], second: Callable[[], float], *, rounds: int) -> Pair:

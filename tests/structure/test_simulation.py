@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf.simulation import Costs, Cpu, Process, Setup, Simulation, Slots, simulate
+from perf.discrete_events import Cpu, Process, Simulation, Slots
+from perf.simulation import Costs, Setup, simulate
 
 COSTS = Costs(
     start_cpu=3.0,
