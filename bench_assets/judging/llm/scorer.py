@@ -116,7 +116,6 @@ class LlmScorer(Scorer):
         try:
             await self._over.wait()
         finally:
-            gc.unfreeze()
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
             for task in tasks:
                 task.cancel()
